@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -24,28 +25,23 @@ type Program struct {
 
 // Command is a command, or the program itself, which is the root.
 type Command struct {
-	Name      string
-	Help      string
-	Flags     []*Flag
-	Arguments []*Argument
-	Children  []*Command
-	Group     string // the heading under which the program's help lists it
+	Name     string
+	Help     string
+	Flags    []*Parameter
+	Children []*Command
 
-	program  *Program
-	parent   *Command
-	standard *Command // the child that runs if none is named
-	self     any      // pointer to its struct
-	cobra    *cobra.Command
+	arguments []*Parameter
+	group     string // the heading under which the program's help lists it
+	standard  *Command
+	self      any // pointer to its struct
+	cobra     *cobra.Command
+	line      *line
 }
 
-// Argument is an argument of a command.
-type Argument struct {
-	Name string
-	Help string
-
-	optional    bool
-	passthrough bool
-	value       value
+// line is a command line: the program, and the command that the line selects.
+type line struct {
+	Program
+	selected *Command
 }
 
 // helper is a command with a longer help text.
@@ -54,31 +50,45 @@ type helper interface{ Help() string }
 // New returns the program that a struct declares; root is a pointer to it. New panics if the
 // declaration is wrong.
 func New(p Program, root any) *Command {
-	c := &Command{Name: p.Name, Help: p.Help, program: &p, self: root}
-	c.read(reflect.ValueOf(root).Elem())
+	c := newCommand(&line{Program: p}, p.Name, p.Help, reflect.ValueOf(root).Elem())
+	c.cobra.SetOut(p.Out)
+	c.cobra.SetErr(p.Err)
+	return c
+}
+
+func newCommand(l *line, name, help string, fields reflect.Value) *Command {
+	c := &Command{Name: name, Help: help, self: fields.Addr().Interface(), line: l}
+	c.cobra = &cobra.Command{
+		Use: name, Short: help, SilenceErrors: true, SilenceUsage: true,
+		Args: func(_ *cobra.Command, args []string) error { return c.setArguments(args) },
+	}
+	c.cobra.Flags().SortFlags = false
+	c.cobra.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return c.flagError(err) })
+	c.cobra.SetHelpFunc(func(asked *cobra.Command, _ []string) {
+		if asked == c.cobra {
+			c.writeHelp(l.Out)
+		} else { // a command of cobra
+			writeForeign(l.Out, asked)
+		}
+	})
+	c.addFields(fields)
+	if len(c.Children) == 0 { // cobra prints the help of the others
+		c.cobra.Run = func(*cobra.Command, []string) { l.selected = c }
+	}
 	return c
 }
 
 // Path returns the names of the command's parents and its own, without the program's.
 func (c *Command) Path() string {
-	if c.parent == nil {
-		return ""
-	}
-	return strings.TrimSpace(c.parent.Path() + " " + c.Name)
+	_, path, _ := strings.Cut(c.cobra.CommandPath(), " ")
+	return path
 }
+
+// help returns the command line that shows the command's help.
+func (c *Command) help() string { return c.cobra.CommandPath() + " --help" }
 
 // Struct returns a pointer to the struct that declares the command.
 func (c *Command) Struct() any { return c.self }
-
-// fullPath returns the path with the program's name.
-func (c *Command) fullPath() string { return strings.TrimSpace(c.root().Name + " " + c.Path()) }
-
-func (c *Command) root() *Command {
-	for c.parent != nil {
-		c = c.parent
-	}
-	return c
-}
 
 func (c *Command) child(name string) *Command {
 	for _, child := range c.Children {
@@ -89,33 +99,28 @@ func (c *Command) child(name string) *Command {
 	return nil
 }
 
-// read adds the commands, arguments and flags of a struct's fields.
-func (c *Command) read(of reflect.Value) {
-	for i := range of.NumField() {
-		f := of.Type().Field(i)
-		tag := f.Tag
-		name := tag.Get("name")
-		if name == "" {
-			name = dashed(f.Name)
-		}
-		_, isCommand := tag.Lookup("cmd")
-		_, isArgument := tag.Lookup("arg")
+// addFields adds the commands, arguments and flags of a struct's fields.
+func (c *Command) addFields(fields reflect.Value) {
+	for i := range fields.NumField() {
+		f, field := fields.Type().Field(i), fields.Field(i)
+		name := cmp.Or(f.Tag.Get("name"), dashed(f.Name))
+		p := &Parameter{Name: name, Help: f.Tag.Get("help"), field: field, tag: f.Tag}
 		switch {
 		case f.Anonymous:
-			c.read(of.Field(i))
-		case isCommand:
-			child := &Command{Name: name, Help: tag.Get("help"), Group: tag.Get("group"), program: c.program, parent: c, self: of.Field(i).Addr().Interface()}
-			child.read(of.Field(i))
+			c.addFields(field)
+		case has(f.Tag, "cmd"):
+			child := newCommand(c.line, name, p.Help, field)
+			child.group = f.Tag.Get("group")
 			c.Children = append(c.Children, child)
-			if tag.Get("default") == "withargs" {
+			c.cobra.AddCommand(child.cobra)
+			if f.Tag.Get("default") == "withargs" {
 				c.standard = child
 			}
-		case isArgument:
-			_, optional := tag.Lookup("optional")
-			_, all := tag.Lookup("passthrough")
-			c.Arguments = append(c.Arguments, &Argument{Name: name, Help: tag.Get("help"), optional: optional, passthrough: all, value: newValue(of.Field(i), tag)})
+		case has(f.Tag, "arg"):
+			c.arguments = append(c.arguments, p)
+			c.cobra.Flags().SetInterspersed(!has(f.Tag, "passthrough"))
 		default:
-			c.Flags = append(c.Flags, newFlag(c, name, of.Field(i), tag))
+			c.addFlag(p)
 		}
 	}
 }
@@ -137,191 +142,149 @@ func (u *Usage) next(format string, args ...any) *Usage {
 	return u
 }
 
+// asUsage returns an error as one of the command line.
+func asUsage(err error) error {
+	var u *Usage
+	if err == nil || errors.As(err, &u) {
+		return err
+	}
+	return &Usage{error: err}
+}
+
 // Parse parses a command line, sets the fields of the selected command's struct and returns a
 // pointer to it. It returns nil if it has answered the line itself: a request for help, or only the
-// name of a group of commands. Its errors are of type Usage, or come from writing the answer.
+// name of a group of commands. Its errors are of type Usage, or come from writing the answer. A
+// program parses one line.
 func (c *Command) Parse(args []string) (command any, err error) {
-	if err := c.checkNames(args); err != nil {
+	if args, err = c.complete(args); err != nil {
 		return nil, err
 	}
-	var selected *Command
-	top := c.build(&selected)
-	top.SetOut(c.program.Out)
-	top.SetErr(c.program.Err)
-	top.SetArgs(c.withStandard(args))
-	if err := top.Execute(); err != nil {
-		var u *Usage
-		if !errors.As(err, &u) {
-			err = &Usage{error: err}
-		}
-		return nil, err
+	c.cobra.SetArgs(args)
+	if err := c.cobra.Execute(); err != nil {
+		return nil, asUsage(err)
 	}
+	selected := c.line.selected
 	if selected == nil {
 		return nil, nil
 	}
-	return selected.self, selected.settle()
+	return selected.self, asUsage(selected.settle())
 }
 
-// checkNames returns an error for an unknown command's name. Cobra would take it for an argument,
-// or complain about the flags after it first.
-func (c *Command) checkNames(args []string) error {
-	if c.parent == nil && len(args) > 1 {
-		switch args[0] {
-		case "help": // cobra would show the program's help for an unknown command
-			args = args[1:]
-		case "completion":
-			return c.checkShell(args[1])
+// complete returns the arguments with the name of the default command, if none is named. It returns
+// an error for an unknown command's name. Cobra would take it for an argument, or complain about
+// the flags after it first.
+func (c *Command) complete(args []string) ([]string, error) {
+	if len(args) > 0 {
+		switch {
+		case args[0] == "help": // cobra would show the program's help for an unknown command
+			_, err := c.complete(args[1:])
+			return args, err
+		case args[0] == "completion":
+			return args, checkShell(args[1:])
+		case strings.HasPrefix(args[0], "__complete"):
+			return args, nil
 		}
 	}
-	for _, word := range args {
-		child := c.child(word)
-		if child != nil {
-			c = child
-			continue
+	at, word := 0, ""
+	for ; at < len(args); at++ {
+		child := c.child(args[at])
+		if child == nil {
+			word = args[at]
+			break
 		}
-		named := len(c.Children) > 0 && (c.standard == nil || len(c.standard.Arguments) == 0)
-		if !named || strings.HasPrefix(word, "-") || word == "" || c.parent == nil && (strings.HasPrefix(word, "__complete") || word == "help" || word == "completion") {
-			return nil
-		}
-		return c.noSuchCommand(word)
+		c = child
 	}
-	return nil
+	switch {
+	case len(c.Children) > 0 && word != "" && word[0] != '-':
+		return nil, c.noSuchCommand(word)
+	case c.standard == nil || word == "-h" || word == "--help":
+		return args, nil
+	}
+	return slices.Insert(slices.Clone(args), at, c.standard.Name), nil
 }
 
 // checkShell returns an error for a shell without completions, for which cobra would show the help.
-func (c *Command) checkShell(name string) error {
-	if shells := []string{"bash", "zsh", "fish", "powershell"}; !strings.HasPrefix(name, "-") && !slices.Contains(shells, name) {
-		return usage("no completions for shell %q", name).next("use one of %s", strings.Join(shells, ", "))
+func checkShell(names []string) error {
+	shells := []string{"bash", "zsh", "fish", "powershell"}
+	if len(names) == 0 || strings.HasPrefix(names[0], "-") || slices.Contains(shells, names[0]) {
+		return nil
 	}
-	return nil
+	e := usage("no completions for shell %q", names[0])
+	return e.next("use one of %s", strings.Join(shells, ", "))
 }
 
-// withStandard returns the arguments with the name of the default command, if none is named.
-func (c *Command) withStandard(args []string) []string {
-	for i := 0; ; i++ {
-		next := ""
-		if i < len(args) {
-			next = args[i]
-		}
-		if child := c.child(next); child != nil {
-			c = child
-			continue
-		}
-		if c.standard == nil || next == "-h" || next == "--help" {
-			return args
-		}
-		return slices.Insert(slices.Clone(args), i, c.standard.Name)
-	}
-}
-
-// build returns cobra's form of the commands.
-func (c *Command) build(selected **Command) *cobra.Command {
-	b := &cobra.Command{
-		Use: c.Name, Short: c.Help, SilenceErrors: true, SilenceUsage: true,
-		Args: func(_ *cobra.Command, args []string) error { return c.takeArguments(args) },
-		RunE: func(*cobra.Command, []string) error {
-			if len(c.Children) > 0 {
-				c.writeHelp(c.program.Out)
-				return nil
-			}
-			*selected = c
-			return nil
-		},
-	}
-	c.cobra = b
-	b.Flags().SortFlags = false
-	for _, f := range c.Flags {
-		f.register(b.Flags())
-	}
-	for _, a := range c.Arguments {
-		if a.passthrough {
-			b.Flags().SetInterspersed(false)
-		}
-	}
-	b.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return c.flagError(err) })
-	b.SetHelpFunc(func(asked *cobra.Command, _ []string) {
-		if asked == b {
-			c.writeHelp(c.program.Out)
-		} else { // a command of cobra
-			writeForeign(c.program.Out, asked)
-		}
-	})
-	for _, child := range c.Children {
-		b.AddCommand(child.build(selected))
-	}
-	return b
-}
-
-// takeArguments sets the fields of arguments.
-func (c *Command) takeArguments(args []string) error {
-	for _, a := range c.Arguments {
+// setArguments sets the fields of arguments.
+func (c *Command) setArguments(args []string) error {
+	for _, a := range c.arguments {
 		if len(args) == 0 {
-			if a.optional {
+			if has(a.tag, "optional") {
 				return nil
 			}
-			return usage("missing argument %s", a).next("%s --help", c.fullPath())
+			return usage("missing argument %s", a.word()).next("%s", c.help())
 		}
 		words := args[:1]
-		if a.value.many() {
+		if a.isMultiple() {
 			words = args
 		}
 		for i, text := range words {
-			if err := a.value.set(text, i == 0); err != nil {
-				return usage("%s: %w", a, err).next("%s", a.value.example("", ""))
+			if err := a.set(text, i == 0); err != nil {
+				return a.refuse(err, a.word(), "")
 			}
 		}
 		args = args[len(words):]
 	}
 	if len(args) > 0 {
-		return usage("unexpected argument %q", args[0]).next("%s --help", c.fullPath())
+		return usage("unexpected argument %q", args[0]).next("%s", c.help())
 	}
 	return nil
 }
 
-// noSuchCommand is the error for a command of c that does not exist.
+// noSuchCommand returns the error for a command of c that does not exist. It suggests a command
+// of c, or otherwise one at any depth below.
 func (c *Command) noSuchCommand(name string) error {
-	var names []string
-	for _, child := range c.Children {
-		names = append(names, child.Name)
-	}
-	near := nearest(name, names)
-	for i := range near {
-		near[i] = c.fullPath() + " " + near[i]
-	}
+	paths := c.paths(false)
+	near := nearest(name, slices.Collect(maps.Keys(paths)))
 	if len(near) == 0 {
-		near = c.below(name)
+		paths = c.paths(true)
+		near = nearest(name, slices.Collect(maps.Keys(paths)))
 	}
-	e := usage("unknown command %q", name)
-	if len(near) == 0 || len(near) > 3 {
-		return e.next("%s --help", c.fullPath())
+	var all []string
+	for _, name := range near {
+		all = append(all, paths[name]...)
 	}
-	return e.next("did you mean %s?", strings.Join(near, " or "))
+	return usage("unknown command %q", name).suggest(c, all)
 }
 
-// below returns the full paths of the commands anywhere below c whose names are nearest to a mistyped one.
-func (c *Command) below(name string) (near []string) {
-	paths := map[string][]string{}
-	var collect func(*Command)
-	collect = func(c *Command) {
-		for _, child := range c.Children {
-			paths[child.Name] = append(paths[child.Name], child.fullPath())
-			collect(child)
+// paths returns the full paths of the commands below c by their names.
+func (c *Command) paths(deep bool) map[string][]string {
+	all := map[string][]string{}
+	for _, child := range c.Children {
+		all[child.Name] = append(all[child.Name], child.cobra.CommandPath())
+		if deep {
+			for name, paths := range child.paths(true) {
+				all[name] = append(all[name], paths...)
+			}
 		}
 	}
-	collect(c)
-	for _, name := range nearest(name, slices.Collect(maps.Keys(paths))) {
-		near = append(near, paths[name]...)
-	}
-	return near
+	return all
 }
 
-// String returns the argument's form in a usage line.
-func (a *Argument) String() string {
-	text := "<" + a.Name + ">"
-	if a.value.many() {
+// suggest adds the question whether the user meant one of a few names, or otherwise the command's
+// help.
+func (u *Usage) suggest(c *Command, names []string) *Usage {
+	if len(names) == 0 || len(names) > 3 {
+		return u.next("%s", c.help())
+	}
+	return u.next("did you mean %s?", strings.Join(names, " or "))
+}
+
+// word returns an argument's form in a usage line.
+func (p *Parameter) word() string {
+	text := "<" + p.Name + ">"
+	if p.isMultiple() {
 		text += " ..."
 	}
-	if a.optional {
+	if has(p.tag, "optional") {
 		text = "[" + text + "]"
 	}
 	return text

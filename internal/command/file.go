@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -15,25 +16,31 @@ import (
 // "port: 8000".
 type File string
 
-// readFiles sets flags from files, unless the command line or the environment set them.
-func (c *Command) readFiles() error {
+func (p *Parameter) isFile() bool {
+	_, ok := p.field.Interface().(File)
+	return ok
+}
+
+// readFile sets flags from the file that a flag of type File names, unless the command line or the
+// environment set them.
+func (c *Command) readFile() error {
 	for _, f := range c.Flags {
-		path, is := f.value.of.Interface().(File)
-		if !is || path == "" {
+		path := f.field.String()
+		if !f.isFile() || path == "" {
 			continue
 		}
-		values, err := readFile(string(path))
+		settings, err := readSettings(path)
 		if err != nil {
 			return err
 		}
-		if err := c.take(string(path), values); err != nil {
+		if err := c.apply(path, settings); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func readFile(path string) (values map[string]any, err error) {
+func readSettings(path string) (settings map[string]any, err error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("config file: %w", err)
@@ -45,92 +52,85 @@ func readFile(path string) (values map[string]any, err error) {
 	case errors.As(err, &repeated): // a repeated setting
 		return nil, fmt.Errorf("config file %s: %s", path, strings.Join(repeated.Errors, "; "))
 	case err != nil:
-		return nil, fmt.Errorf("config file %s is neither YAML nor JSON: %s", path, strings.TrimPrefix(err.Error(), "yaml: "))
-	case document == nil:
-		return nil, nil
+		reason := strings.TrimPrefix(err.Error(), "yaml: ")
+		return nil, fmt.Errorf("config file %s is neither YAML nor JSON: %s", path, reason)
 	}
-	values, is := document.(map[string]any)
-	if !is {
-		return nil, usage("config file %s does not set flags by their names", path).next("write one setting a line, such as port: 8000")
+	settings, ok := document.(map[string]any)
+	if !ok && document != nil {
+		e := usage("config file %s does not set flags by their names", path)
+		return nil, e.next("write one setting a line, such as port: 8000")
 	}
-	return values, nil
+	return settings, nil
 }
 
-// take sets flags from a file's values. An unknown setting is an error, so that a typing error is
-// noticed.
-func (c *Command) take(path string, values map[string]any) error {
-	var unknown []string
-	for name := range values {
-		if !slices.ContainsFunc(c.Flags, func(f *Flag) bool { return f.Name == name && !f.isFile() }) {
+// apply sets flags from a file's settings. An unknown setting is an error, so that a typing error
+// is noticed.
+func (c *Command) apply(path string, settings map[string]any) error {
+	var names, unknown []string
+	for _, f := range c.Flags {
+		if !f.isFile() {
+			names = append(names, f.Name)
+		}
+	}
+	for name := range settings {
+		if !slices.Contains(names, name) {
 			unknown = append(unknown, name)
 		}
 	}
 	if len(unknown) > 0 {
 		slices.Sort(unknown)
-		var names []string
-		for _, f := range c.Flags {
-			if !f.isFile() && !f.Hidden {
-				names = append(names, f.Name)
-			}
+		near := nearest(unknown[0], names)
+		if len(near) > 1 {
+			near = nil
 		}
-		e := usage("config file %s: unknown setting %s; a setting is named as its flag, without the dashes", path, strings.Join(unknown, ", "))
-		if near := nearest(unknown[0], names); len(near) == 1 {
-			return e.next("did you mean %s?", near[0])
-		}
-		return e.next("%s --help", c.fullPath())
+		const hint = "a setting is named as its flag, without the dashes"
+		e := usage("config file %s: unknown setting %s; %s", path, strings.Join(unknown, ", "), hint)
+		return e.suggest(c, near)
 	}
 	for _, f := range c.Flags {
-		v, has := values[f.Name]
-		if !has || f.from >= fromFile {
+		setting, ok := settings[f.Name]
+		if !ok || f.from >= fromFile {
 			continue
 		}
 		f.from = fromFile
-		texts, err := f.texts(v)
+		texts, err := f.texts(setting)
 		for i := 0; err == nil && i < len(texts); i++ {
-			err = f.value.set(texts[i], i == 0)
+			err = f.set(texts[i], i == 0)
 		}
 		if err != nil {
-			return usage("config file %s: %s: %w", path, f.Name, err).next("%s", f.value.example(f.Name+": ", f.standard))
+			return f.refuse(err, "config file "+path+": "+f.Name, f.Name+": ")
 		}
 	}
 	return nil
 }
 
-func (f *Flag) isFile() bool {
-	_, is := f.value.of.Interface().(File)
-	return is
-}
-
-// texts returns a setting's value in the form of the command line.
-func (f *Flag) texts(v any) (texts []string, err error) {
-	switch v := v.(type) {
+// texts returns a setting in the form of the command line: a text for each element of a list, and
+// key=value for each of a map.
+func (p *Parameter) texts(setting any) (texts []string, err error) {
+	add := func(key string, element any) {
+		text, wrong := plain(element)
+		texts, err = append(texts, key+text), cmp.Or(err, wrong)
+	}
+	switch setting := setting.(type) {
 	case []any:
-		if !f.value.many() {
-			return nil, fmt.Errorf("takes one value, not a list")
+		if !p.isMultiple() {
+			return nil, errors.New("takes one value, not a list")
 		}
-		for _, one := range v {
-			text, err := plain(one)
-			if err != nil {
-				return nil, err
-			}
-			texts = append(texts, text)
+		for _, element := range setting {
+			add("", element)
 		}
-		return texts, nil
 	case map[string]any:
-		for key, one := range v {
-			text, err := plain(one)
-			if err != nil {
-				return nil, err
-			}
-			texts = append(texts, key+"="+text)
+		for key, element := range setting {
+			add(key+"=", element)
 		}
 		slices.Sort(texts)
-		return texts, nil
+	default:
+		add("", setting)
 	}
-	text, err := plain(v)
-	return []string{text}, err
+	return texts, err
 }
 
+// plain returns the text of a scalar.
 func plain(v any) (string, error) {
 	switch v := v.(type) {
 	case float64:
@@ -138,7 +138,7 @@ func plain(v any) (string, error) {
 	case string, bool, int, int64, uint64:
 		return fmt.Sprint(v), nil
 	case nil:
-		return "", fmt.Errorf("has no value")
+		return "", errors.New("has no value")
 	}
 	return "", fmt.Errorf("%v is not a text, a number, true or false", v)
 }

@@ -12,38 +12,25 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Flag is a flag of a command.
-type Flag struct {
-	Name   string
-	Help   string
-	Hidden bool
-	Env    string // environment variable
-
-	short       string
-	placeholder string
-	standard    string // its default
-	required    bool
-	negatable   bool
-	xor         string
-	value       value
-	from        source
-}
-
-// source is the origin of a flag's value. Later ones override earlier ones.
-type source int
-
-const (
-	fromDefault source = iota
-	fromFile
-	fromEnvironment
-	fromLine
-)
-
-func newFlag(c *Command, name string, of reflect.Value, tag reflect.StructTag) *Flag {
-	has := func(name string) bool { _, there := tag.Lookup(name); return there }
-	return &Flag{
-		Name: name, Help: tag.Get("help"), Hidden: has("hidden"), Env: c.program.Env + "_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")), short: tag.Get("short"),
-		placeholder: tag.Get("placeholder"), standard: tag.Get("default"), required: has("required"), negatable: has("negatable"), xor: tag.Get("xor"), value: newValue(of, tag),
+// addFlag adds a flag to the command line, and sets its field to the default.
+func (c *Command) addFlag(f *Parameter) {
+	f.Env = c.line.Env + "_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+	f.Hidden = has(f.tag, "hidden")
+	c.Flags = append(c.Flags, f)
+	if f.standard() != "" {
+		if err := f.set(f.standard(), true); err != nil {
+			panic("the default of --" + f.Name + ": " + err.Error())
+		}
+	}
+	flags := c.cobra.Flags()
+	v := flags.VarPF((*lineValue)(f), f.Name, f.tag.Get("short"), f.Help)
+	v.Hidden = f.Hidden
+	if f.isSwitch() {
+		v.NoOptDefVal = "true"
+	}
+	if has(f.tag, "negatable") {
+		no := flags.VarPF(negation{(*lineValue)(f)}, "no-"+f.Name, "", f.Help)
+		no.NoOptDefVal, no.Hidden = "true", true
 	}
 }
 
@@ -52,8 +39,8 @@ func dashed(name string) string {
 	var out strings.Builder
 	letters := []rune(name)
 	for i, r := range letters {
-		begins := i > 0 && unicode.IsUpper(r) && (!unicode.IsUpper(letters[i-1]) || i+1 < len(letters) && unicode.IsLower(letters[i+1]))
-		if begins {
+		if i > 0 && unicode.IsUpper(r) &&
+			(!unicode.IsUpper(letters[i-1]) || i+1 < len(letters) && unicode.IsLower(letters[i+1])) {
 			out.WriteByte('-')
 		}
 		out.WriteRune(unicode.ToLower(r))
@@ -61,45 +48,28 @@ func dashed(name string) string {
 	return out.String()
 }
 
-// register adds the flag to pflag's set.
-func (f *Flag) register(flags *pflag.FlagSet) {
-	if f.standard != "" {
-		if err := f.value.set(f.standard, true); err != nil {
-			panic("the default of --" + f.Name + ": " + err.Error())
-		}
-	}
-	v := flags.VarPF(&lineValue{flag: f}, f.Name, f.short, f.Help)
-	v.Hidden = f.Hidden
-	if f.value.isSwitch() {
-		v.NoOptDefVal = "true"
-		if f.negatable {
-			no := flags.VarPF(&lineValue{flag: f, not: true}, "no-"+f.Name, "", f.Help)
-			no.NoOptDefVal, no.Hidden = "true", true
-		}
-	}
-}
-
-// lineValue is the flag as a value of pflag.
-type lineValue struct {
-	flag *Flag
-	not  bool
-}
+// lineValue is a flag as a value of pflag.
+type lineValue Parameter
 
 func (v *lineValue) Set(text string) error {
-	if v.not {
-		if text != "true" {
-			return errors.New("takes no value")
-		}
-		text = "false"
-	}
-	first := v.flag.from != fromLine
-	v.flag.from = fromLine
-	return v.flag.value.set(text, first)
+	first := v.from != fromLine
+	v.from = fromLine
+	return (*Parameter)(v).set(text, first)
 }
 
 func (v *lineValue) String() string { return "" }
 
 func (v *lineValue) Type() string { return "value" }
+
+// negation is --no-name.
+type negation struct{ *lineValue }
+
+func (n negation) Set(text string) error {
+	if text != "true" {
+		return errors.New("takes no value")
+	}
+	return n.lineValue.Set("false")
+}
 
 // flagError returns a clearer form of pflag's error.
 func (c *Command) flagError(err error) error {
@@ -113,14 +83,15 @@ func (c *Command) flagError(err error) error {
 		}
 		return c.unknownFlag("--" + unknown.GetSpecifiedName())
 	case errors.As(err, &noValue):
-		f := c.flag(noValue.GetFlag().Name)
-		return usage("--%s needs a value", f.Name).next("%s", cmp.Or(f.value.example("--"+f.Name+"=", f.standard), c.fullPath()+" --help"))
+		name := "--" + noValue.GetFlag().Name
+		f := (*Parameter)(noValue.GetFlag().Value.(*lineValue))
+		return usage("%s needs a value", name).next("%s", cmp.Or(f.example(name+"="), c.help()))
 	case errors.As(err, &wrong):
-		name := wrong.GetFlag().Name
-		if f := c.flag(name); f != nil { // exclude --no-name
-			return usage("--%s: %w", name, wrong.Unwrap()).next("%s", f.value.example("--"+name+"=", f.standard))
+		name := "--" + wrong.GetFlag().Name
+		if v, ok := wrong.GetFlag().Value.(*lineValue); ok {
+			return (*Parameter)(v).refuse(wrong.Unwrap(), name, name+"=")
 		}
-		return usage("--%s %w", name, wrong.Unwrap())
+		return usage("%s %w", name, wrong.Unwrap()) // a negation
 	}
 	return usage("%w", err)
 }
@@ -128,7 +99,7 @@ func (c *Command) flagError(err error) error {
 func (c *Command) unknownFlag(typed string) error {
 	names := []string{"help"}
 	// most programs have a flag --version; here it is a command
-	if c.parent == nil && c.child("version") != nil {
+	if c.child("version") != nil {
 		names = append(names, "version")
 	}
 	for _, f := range c.Flags {
@@ -136,21 +107,11 @@ func (c *Command) unknownFlag(typed string) error {
 			names = append(names, f.Name)
 		}
 	}
-	e := usage("unknown flag %s", typed)
 	near := nearest(strings.TrimLeft(typed, "-"), names)
-	if len(near) == 0 || len(near) > 3 {
-		return e.next("%s --help", c.fullPath())
+	for i := range near {
+		near[i] = "--" + near[i]
 	}
-	return e.next("did you mean --%s?", strings.Join(near, " or --"))
-}
-
-func (c *Command) flag(name string) *Flag {
-	for _, f := range c.Flags {
-		if f.Name == name {
-			return f
-		}
-	}
-	return nil
+	return usage("unknown flag %s", typed).suggest(c, near)
 }
 
 // settle sets flags from the environment, files and defaults, and checks them together.
@@ -162,94 +123,92 @@ func (c *Command) settle() error {
 			continue
 		}
 		f.from = fromEnvironment
-		if err := f.value.set(text, true); err != nil {
-			return usage("the environment variable %s: %w", f.Env, err).next("%s", f.value.example(f.Env+"=", f.standard))
+		if err := f.set(text, true); err != nil {
+			return f.refuse(err, "the environment variable "+f.Env, f.Env+"=")
 		}
 	}
-	if err := c.readFiles(); err != nil {
-		var u *Usage
-		if errors.As(err, &u) {
-			return u
-		}
-		return &Usage{error: err}
+	if err := c.readFile(); err != nil {
+		return err
 	}
 	return c.checkSet()
 }
 
-// isServiceLink reports whether an orchestrator set the variable, and not a user. For a service named
-// mayfly, Kubernetes and Docker's links set MAYFLY_PORT=tcp://10.0.0.1:8000, and links also set
-// MAYFLY_NAME=/client/mayfly. Their other variables have names that no flag has.
+// isServiceLink reports whether an orchestrator set the variable, and not a user. For a service
+// named mayfly, Kubernetes and Docker's links set MAYFLY_PORT=tcp://10.0.0.1:8000, and links also
+// set MAYFLY_NAME=/client/mayfly. Their other variables have names that no flag has.
 func isServiceLink(variable, text string) bool {
 	switch {
 	case strings.HasSuffix(variable, "_PORT"):
-		protocol, _, is := strings.Cut(text, "://")
-		return is && (protocol == "tcp" || protocol == "udp" || protocol == "sctp")
+		protocol, _, isURL := strings.Cut(text, "://")
+		return isURL && (protocol == "tcp" || protocol == "udp" || protocol == "sctp")
 	case strings.HasSuffix(variable, "_NAME"):
 		return strings.HasPrefix(text, "/")
 	}
 	return false
 }
 
-// checkSet returns an error for missing flags, and for flags that exclude each other.
-func (c *Command) checkSet() error {
-	var missing, helps, groups []string
+// alternatives returns the flags in groups of which at most one flag may be set. Most groups have
+// one flag.
+func (c *Command) alternatives() (groups [][]*Parameter) {
 	for _, f := range c.Flags {
-		if f.xor != "" && !slices.Contains(groups, f.xor) {
-			groups = append(groups, f.xor)
-		}
-		if f.xor == "" && f.required && f.from == fromDefault {
-			missing, helps = append(missing, f.shown()), append(helps, "--"+f.Name+" or "+f.Env)
+		name := f.tag.Get("xor")
+		i := slices.IndexFunc(groups, func(group []*Parameter) bool {
+			return name != "" && group[0].tag.Get("xor") == name
+		})
+		if i < 0 {
+			groups = append(groups, []*Parameter{f})
+		} else {
+			groups[i] = append(groups[i], f)
 		}
 	}
-	for _, name := range groups {
-		var set, all, help []string
-		required := false
-		for _, f := range c.Flags {
-			if f.xor != name {
-				continue
-			}
-			required = required || f.required
-			all, help = append(all, f.shown()), append(help, "--"+f.Name+" or "+f.Env)
+	return groups
+}
+
+// checkSet returns an error for missing flags, and for flags that exclude each other.
+func (c *Command) checkSet() error {
+	var missing, helps []string
+	for _, group := range c.alternatives() {
+		var set, shown, help []string
+		for _, f := range group {
+			shown, help = append(shown, f.shown()), append(help, "--"+f.Name+" or "+f.Env)
 			if f.from != fromDefault {
 				set = append(set, "--"+f.Name)
 			}
 		}
-		if len(set) > 1 {
+		switch {
+		case len(set) > 1:
 			return usage("%s cannot be used together", strings.Join(set, " and "))
-		}
-		if required && len(set) == 0 {
-			missing, helps = append(missing, strings.Join(all, " or ")), append(helps, strings.Join(help, ", or "))
+		case len(set) == 0 && has(group[0].tag, "required"):
+			missing = append(missing, strings.Join(shown, " or "))
+			helps = append(helps, strings.Join(help, ", or "))
 		}
 	}
-	switch len(missing) {
-	case 0:
+	plural := ""
+	switch {
+	case len(missing) == 0:
 		return nil
-	case 1:
-		return usage("missing flag: %s", missing[0]).next("set %s", helps[0])
+	case len(missing) > 1:
+		plural = "s"
 	}
-	return usage("missing flags: %s", strings.Join(missing, ", ")).next("set %s", strings.Join(helps, "; "))
+	e := usage("missing flag%s: %s", plural, strings.Join(missing, ", "))
+	return e.next("set %s", strings.Join(helps, "; "))
 }
 
 // shown returns the flag's form in --help, such as --port=8000.
-func (f *Flag) shown() string {
-	name := "--" + f.Name
-	if f.negatable {
-		name = "--[no-]" + f.Name
+func (p *Parameter) shown() string {
+	name := "--" + p.Name
+	if has(p.tag, "negatable") {
+		name = "--[no-]" + p.Name
 	}
-	if f.value.isSwitch() {
+	if p.isSwitch() {
 		return name
 	}
-	text := f.placeholder
-	switch {
-	case text != "":
-	case f.standard != "" && f.value.isText():
-		text = `"` + f.standard + `"`
-	case f.standard != "":
-		text = f.standard
-	default:
-		text = strings.ToUpper(f.Name)
+	standard := p.standard()
+	if t := p.element(); standard != "" && t.Kind() == reflect.String && !readsText(t) {
+		standard = `"` + standard + `"`
 	}
-	if f.value.of.Kind() == reflect.Slice && f.value.many() && f.value.sep != "" {
+	text := cmp.Or(p.tag.Get("placeholder"), standard, strings.ToUpper(p.Name))
+	if p.isList() {
 		text += ",..."
 	}
 	return name + "=" + text

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -25,20 +25,17 @@ func (c *Command) writeHelp(out io.Writer) {
 	p.line("Usage: %s", c.usageLine())
 	if c.Help != "" {
 		p.line("")
-		p.wrap("", c.Help)
+		p.wrap(c.Help)
 	}
-	if more, has := c.self.(helper); has {
+	if more, ok := c.self.(helper); ok {
 		p.line("")
-		for _, line := range strings.Split(strings.TrimSpace(more.Help()), "\n") {
-			p.flow(line)
-		}
-		p.flush()
+		p.flow(strings.TrimSpace(more.Help()))
 	}
-	if len(c.Arguments) > 0 {
+	if len(c.arguments) > 0 {
 		p.line("\nArguments:")
 		var rows []row
-		for _, a := range c.Arguments {
-			rows = append(rows, row{a.String(), a.Help})
+		for _, a := range c.arguments {
+			rows = append(rows, row{a.word(), a.Help})
 		}
 		p.table(rows)
 	}
@@ -46,50 +43,48 @@ func (c *Command) writeHelp(out io.Writer) {
 	rows := []row{{"-h, --help", "Show this help."}, {}}
 	for _, f := range c.Flags {
 		if !f.Hidden {
-			rows = append(rows, row{f.left(), f.right()})
+			rows = append(rows, f.row())
 		}
 	}
 	if len(rows) == 2 {
 		rows = rows[:1]
 	}
 	p.table(rows)
-	if len(c.Children) > 0 {
-		if c.parent == nil {
-			c.groups(&p)
-			p.line("")
-			p.wrap("", fmt.Sprintf("\"%s <command> --help\" shows a command's flags and examples. Each flag can also be set in the environment: --port is %s_PORT.", c.Name, c.program.Env))
-		} else {
-			p.line("\nCommands:")
-			p.table(c.leaves())
-		}
+	switch {
+	case len(c.Children) == 0:
+	case c.cobra.HasParent():
+		p.line("\nCommands:")
+		p.table(c.leaves())
+	default:
+		c.writeGroups(&p)
+		p.line("")
+		p.wrap(fmt.Sprintf(`"%s <command> --help" shows a command's flags and examples. `+
+			`Each flag can also be set in the environment: --port is %s_PORT.`, c.Name, c.line.Env))
 	}
 	io.WriteString(out, p.text.String())
 }
 
 func (c *Command) usageLine() string {
-	words := []string{c.fullPath()}
+	words := []string{c.cobra.CommandPath()}
 	if len(c.Children) > 0 {
-		return strings.Join(append(words, "<command>"), " ")
+		return words[0] + " <command>"
 	}
-	var groups []string
-	for _, f := range c.Flags {
-		switch {
-		case !f.required || slices.Contains(groups, f.xor):
-		case f.xor == "":
-			words = append(words, f.shown())
-		default:
-			groups = append(groups, f.xor)
-			var all []string
-			for _, other := range c.Flags {
-				if other.xor == f.xor {
-					all = append(all, other.shown())
-				}
-			}
-			words = append(words, "("+strings.Join(all, " | ")+")")
+	for _, group := range c.alternatives() {
+		if !has(group[0].tag, "required") {
+			continue
 		}
+		var shown []string
+		for _, f := range group {
+			shown = append(shown, f.shown())
+		}
+		word := strings.Join(shown, " | ")
+		if len(group) > 1 {
+			word = "(" + word + ")"
+		}
+		words = append(words, word)
 	}
-	for _, a := range c.Arguments {
-		words = append(words, a.String())
+	for _, a := range c.arguments {
+		words = append(words, a.word())
 	}
 	if len(c.Flags) > 0 {
 		words = append(words, "[flags]")
@@ -97,31 +92,29 @@ func (c *Command) usageLine() string {
 	return strings.Join(words, " ")
 }
 
-// groups prints the program's commands under the headings of their groups, in the order of the
+// writeGroups prints the program's commands under the headings of their groups, in the order of the
 // groups' first commands. The last group includes the command for shell completions.
-func (c *Command) groups(p *page) {
+func (c *Command) writeGroups(p *page) {
+	const completion = "completion"
 	var names []string
-	rows := map[string][]row{}
+	groups, width := map[string][]row{}, len(completion)
 	for _, child := range c.Children {
-		name := cmp.Or(child.Group, "Commands")
-		if rows[name] == nil {
+		name := cmp.Or(child.group, "Commands")
+		if groups[name] == nil {
 			names = append(names, name)
 		}
-		rows[name] = append(rows[name], row{child.Name, child.Help})
+		groups[name] = append(groups[name], row{child.Name, child.Help})
+		width = max(width, len(child.Name))
 	}
 	last := names[len(names)-1]
-	rows[last] = append(rows[last], row{"completion", "Print a script that completes commands in bash, zsh, fish or powershell."})
-	width := 0
-	for _, all := range rows {
-		for _, r := range all {
-			width = max(width, len(r.left))
-		}
-	}
+	groups[last] = append(groups[last],
+		row{completion, "Print a script that completes commands in bash, zsh, fish or powershell."})
 	for _, name := range names {
 		p.line("\n%s:", name)
-		for _, r := range rows[name] {
-			p.table([]row{{fmt.Sprintf("%-*s", width, r.left), r.right}})
+		for i := range groups[name] {
+			groups[name][i].left = fmt.Sprintf("%-*s", width, groups[name][i].left)
 		}
+		p.table(groups[name])
 	}
 }
 
@@ -137,38 +130,33 @@ func (c *Command) leaves() (rows []row) {
 	return rows
 }
 
-func (f *Flag) left() string {
-	if f.short != "" {
-		return "-" + f.short + ", " + f.shown()
-	}
-	return "    " + f.shown()
-}
-
-// right returns the flag's help, with the default if a placeholder hides it, and the environment
+// row returns the flag with its help, the default if a placeholder hides it, and the environment
 // variable.
-func (f *Flag) right() string {
-	text, dot := strings.CutSuffix(f.Help, ".")
-	if f.placeholder != "" && f.standard != "" && f.standard != f.placeholder && !strings.Contains(text, "Default: ") {
-		text += ". Default: " + f.standard
+func (p *Parameter) row() row {
+	left := "    "
+	if short := p.tag.Get("short"); short != "" {
+		left = "-" + short + ", "
 	}
-	text += " ($" + f.Env + ")"
+	text, dot := strings.CutSuffix(p.Help, ".")
+	placeholder, standard := p.tag.Get("placeholder"), p.standard()
+	if placeholder != "" && standard != "" && standard != placeholder &&
+		!strings.Contains(text, "Default: ") {
+		text += ". Default: " + standard
+	}
+	text += " ($" + p.Env + ")"
 	if dot {
 		text += "."
 	}
-	return text
+	return row{left + p.shown(), text}
 }
 
 // writeForeign prints the help of a command of cobra.
 func writeForeign(out io.Writer, c *cobra.Command) {
-	text := c.Long
-	if text == "" {
-		text = c.Short
-	}
 	use := c.UseLine()
 	if c.HasSubCommands() {
 		use = c.CommandPath() + " <command>"
 	}
-	fmt.Fprintf(out, "Usage: %s\n\n%s\n", use, strings.TrimSpace(text))
+	fmt.Fprintf(out, "Usage: %s\n\n%s\n", use, strings.TrimSpace(cmp.Or(c.Long, c.Short)))
 	if flags := c.LocalFlags().FlagUsages(); flags != "" {
 		fmt.Fprintf(out, "\nFlags:\n%s", flags)
 	}
@@ -187,32 +175,34 @@ type row struct{ left, right string }
 type page struct {
 	text  strings.Builder
 	width int
-	words []string // of the current paragraph
 }
 
 func (p *page) line(format string, args ...any) { fmt.Fprintf(&p.text, format+"\n", args...) }
 
-// flow adds a line of text. It keeps lines that begin with a blank, and fills the others.
-func (p *page) flow(line string) {
-	if line == "" || line[0] == ' ' || line[0] == '\t' {
-		p.flush()
+// flow adds a text. It keeps lines that begin with a blank, and fills the paragraphs between them.
+func (p *page) flow(text string) {
+	paragraph := ""
+	fill := func() {
+		if paragraph != "" {
+			p.wrap(paragraph)
+		}
+		paragraph = ""
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		if line != "" && line[0] != ' ' {
+			paragraph += line + " "
+			continue
+		}
+		fill()
 		p.line("%s", line)
-		return
 	}
-	p.words = append(p.words, strings.Fields(line)...)
+	fill()
 }
 
-func (p *page) flush() {
-	if len(p.words) > 0 {
-		p.wrap("", strings.Join(p.words, " "))
-		p.words = nil
-	}
-}
-
-// wrap adds an indented paragraph.
-func (p *page) wrap(indent, text string) {
-	for _, line := range wrapped(text, p.width-len(indent)) {
-		p.line("%s%s", indent, line)
+// wrap adds a paragraph.
+func (p *page) wrap(text string) {
+	for _, line := range wrapped(text, p.width) {
+		p.line("%s", line)
 	}
 }
 
@@ -222,7 +212,7 @@ func wrapped(text string, width int) (lines []string) {
 		switch {
 		case line == "":
 			line = word
-		case len([]rune(line))+1+len([]rune(word)) > width:
+		case utf8.RuneCountInString(line+" "+word) > width:
 			lines = append(lines, line)
 			line = word
 		default:
@@ -236,32 +226,27 @@ func wrapped(text string, width int) (lines []string) {
 func (p *page) table(rows []row) {
 	left := 0
 	for _, r := range rows {
-		if n := len([]rune(r.left)); n <= leftMost {
+		if n := utf8.RuneCountInString(r.left); n <= leftMost {
 			left = max(left, n)
 		}
 	}
 	const indent, gap = 2, 4
 	for _, r := range rows {
-		if r == (row{}) {
-			p.line("")
-			continue
-		}
-		lines := wrapped(r.right, max(p.width-indent-left-gap, 20))
-		if len([]rune(r.left)) > left {
+		if utf8.RuneCountInString(r.left) > left {
 			p.line("%*s%s", indent, "", r.left)
-		} else {
-			p.line("%s", strings.TrimRight(fmt.Sprintf("%*s%-*s%*s%s", indent, "", left, r.left, gap, "", lines[0]), " "))
-			lines = lines[1:]
+			r.left = ""
 		}
-		for _, line := range lines {
-			p.line("%*s%s", indent+left+gap, "", line)
+		for _, line := range wrapped(r.right, max(p.width-indent-left-gap, 20)) {
+			line = fmt.Sprintf("%*s%-*s%*s%s", indent, "", left, r.left, gap, "", line)
+			p.line("%s", strings.TrimRight(line, " "))
+			r.left = ""
 		}
 	}
 }
 
 // widthOf returns the width of the output in columns.
 func widthOf(out io.Writer) int {
-	if f, is := out.(*os.File); is {
+	if f, ok := out.(*os.File); ok {
 		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
 			return min(w, widthMost)
 		}
