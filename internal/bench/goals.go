@@ -25,60 +25,142 @@ const (
 	amazonLateness   = "within 60 s"
 )
 
-// result is a figure with its goal.
+// result is a figure with its goal: a row of a page's table, and a group of bars in a chart. A row
+// without bars has no place in a chart.
 type result struct {
 	what, measured, goal, amazon string
+
+	label string
+	bars  []bar
+	rate  bool // the bars are rates, and not latenesses
+}
+
+// results are rows in the order of the page.
+type results []result
+
+func (list *results) add(x result) { *list = append(*list, x) }
+
+// addRate adds a rate, which is zero if not all arrived. Amazon's is zero if it documents none.
+func (list *results) addRate(what, label, target string, v Spread, goal, amazon float64) {
+	x := result{what: what, goal: short(goal) + "/s or more", label: label, rate: true}
+	if v.Median > 0 {
+		x.measured = short(v.Median) + "/s"
+		x.bars = []bar{{target: target, value: v, unit: "/s"}, goalBar(goal, "/s")}
+	}
+	if amazon > 0 {
+		x.amazon = short(amazon) + "/s by default"
+		if x.bars != nil {
+			x.bars = append(x.bars, bar{target: targetAmazon, value: Spread{Median: amazon}, unit: "/s"})
+		}
+	}
+	list.add(x)
+}
+
+// addLate adds a lateness with a goal for its p99 in milliseconds.
+func (list *results) addLate(what, label, target string, l *Lateness, goalP99 int, amazon string) {
+	x := result{what: what, goal: fmt.Sprintf("p99 %d ms or less", goalP99), amazon: amazon, label: label}
+	if l != nil {
+		x.measured = lateCell(l) + " ms"
+		x.bars = append(lateBars(target, l), goalBar(float64(goalP99), p99Unit))
+	}
+	list.add(x)
+}
+
+func goalBar(v float64, unit string) bar {
+	return bar{target: targetGoal, value: Spread{Median: v}, unit: unit}
 }
 
 // results returns the figures of schedules and triggers with their goals.
-func (r *Report) results() (list []result) {
-	add := func(what, measured, goal, amazon string) { list = append(list, result{what, measured, goal, amazon}) }
-	atLeast := func(n int) string { return short(float64(n)) + "/s or more" }
+func (r *Report) results() (list results) {
 	if s := r.Schedules; s != nil {
-		byDefault := func(n int) string { return short(float64(n)) + "/s by default" }
-		add(fmt.Sprintf("Schedules created over %d connections", s.Create.Connections), short(s.Create.CallsPerS.Median)+"/s", atLeast(goalCreatePerS), byDefault(amazonCreatePerS))
-		add(fmt.Sprintf("CPU with %s schedules pending and nothing due", count(s.Pending)), short(s.IdleCPUPercent)+" %", "about 0 %", "")
-		for _, x := range s.Firings {
-			switch x.Experiment {
-			case firingsEven:
-				add(fmt.Sprintf("Lateness of %s firings, %d per second, with %s pending", count(x.Count), firingsPerS, count(x.Pending)), lateMS(x.LateMS),
-					fmt.Sprintf("p99 %d ms or less", goalEvenP99MS), amazonLateness)
-			case firingsBurst:
-				add(fmt.Sprintf("Firings of %s due at one instant, with %s pending", count(x.Count), count(x.Pending)), rate(x.PerS),
-					atLeast(goalFiringsPerS), byDefault(amazonFiringsS))
-				add("the last of them after", short(x.DrainS)+" s", fmt.Sprintf("100,000 within %d s", goalDrainS), "")
-				add("lateness of another group's, meanwhile", lateMS(x.BesideMS), fmt.Sprintf("p99 %d ms or less", goalBesideP99MS), amazonLateness)
-			}
-		}
-		add("Firings early, twice, lost", s.faults(), "none early or lost", "")
+		s.addTo(&list)
 	}
 	for _, x := range r.Delivered {
-		add(capital(x.About), rate(x.PerS), atLeast(goalRecordsPerS), "")
+		label := "stream records to " + map[string]string{toWebhook: "a webhook", toNATS: "NATS"}[x.To]
+		list.addRate(capital(x.About), label, x.Target, Spread{Median: x.PerS}, goalRecordsPerS, 0)
 	}
 	return list
 }
 
-func (s *Schedules) faults() string {
+func (s *Schedules) addTo(list *results) {
+	list.addRate(fmt.Sprintf("Schedules created over %d connections", s.Create.Connections), "schedules created",
+		s.Target, s.Create.CallsPerS, goalCreatePerS, amazonCreatePerS)
+	list.add(result{
+		what:     fmt.Sprintf("CPU with %s schedules pending and nothing due", count(s.Pending)),
+		measured: short(s.IdleCPUPercent) + " %", goal: "about 0 %",
+	})
 	var early, twice, lost int
 	for _, x := range s.Firings {
 		early, twice, lost = early+x.Early, twice+x.Twice, lost+x.Lost
+		switch n, pending := count(x.Count), count(x.Pending); x.Experiment {
+		case firingsEven:
+			list.addLate(fmt.Sprintf("Lateness of %s firings, %d per second, with %s pending", n, firingsPerS, pending),
+				"fire evenly, "+pending+" pending", s.Target, x.LateMS, goalEvenP99MS, amazonLateness)
+		case firingsBurst:
+			list.addRate(fmt.Sprintf("Firings of %s due at one instant, with %s pending", n, pending), n+" firings at one instant",
+				s.Target, Spread{Median: x.PerS}, goalFiringsPerS, amazonFiringsS)
+			list.add(result{what: "the last of them after", measured: short(x.DrainS) + " s", goal: fmt.Sprintf("100,000 within %d s", goalDrainS)})
+			list.addLate("lateness of another group's, meanwhile", "another group's, in a burst", s.Target, x.BesideMS, goalBesideP99MS, amazonLateness)
+		}
 	}
-	return fmt.Sprintf("%d, %d, %d", early, twice, lost)
+	list.add(result{what: "Firings early, twice, lost", measured: fmt.Sprintf("%d, %d, %d", early, twice, lost), goal: "none early or lost"})
 }
 
-// rate formats a rate; empty if not all arrived.
-func rate(perS float64) string {
-	if perS == 0 {
-		return ""
+// results returns the figures of guard with their goals.
+func (g *Guard) results() (list results) {
+	if g == nil {
+		return nil
 	}
-	return short(perS) + "/s"
+	var f Faults
+	for _, x := range g.Removals {
+		f.Early, f.Twice, f.Lost, f.NotRemoved = f.Early+x.Early, f.Twice+x.Twice, f.Lost+x.Lost, f.NotRemoved+x.NotRemoved
+		switch n := count(x.Items); x.Experiment {
+		case guardEven:
+			list.addLate(fmt.Sprintf("Lateness of %s removals, %s per second, each known a second before", n, count(guardPerS)),
+				"items expire evenly", g.Target, x.LateMS, goalGuardP99MS, amazonTTL)
+		case guardBurst:
+			list.addRate(fmt.Sprintf("Removals of %s items due at one instant", n), n+" by guard", g.Target, Spread{Median: x.PerS}, goalGuardPerS, 0)
+		case guardTakeover:
+			list.add(x.takeover(g.Target))
+		}
+	}
+	list.add(result{
+		what:     fmt.Sprintf("Memory of a worker with %s deadlines armed", count(g.Armed)),
+		measured: short(g.ArmedMB) + " MB", goal: fmt.Sprintf("less than %d MB for a million", goalArmedMB),
+	})
+	list.add(result{what: "Early, twice, lost, not removed", measured: fmt.Sprintf("%d, %d, %d, %d", f.Early, f.Twice, f.Lost, f.NotRemoved), goal: "none"})
+	return list
 }
 
-func lateMS(l *Lateness) string {
-	if l == nil {
-		return ""
+// takeover returns the result of a worker's kill.
+func (x *Removals) takeover(target string) result {
+	row := result{
+		what: "Maximum lateness when one of two workers is killed", goal: fmt.Sprintf("within %d s", goalTakeoverS), label: "one of two workers is killed",
 	}
-	return lateCell(l) + " ms"
+	if l := x.LateMS; l != nil {
+		const unit = " ms at most"
+		row.measured = short(l.Max/1000) + " s"
+		row.bars = []bar{{target: target, value: Spread{Median: l.Max}, unit: unit}, goalBar(goalTakeoverS*1000, unit)}
+	}
+	return row
+}
+
+// groups returns the bars of rates, or of latenesses.
+func (list results) groups(rate bool) (groups []group) {
+	for _, x := range list {
+		if x.rate == rate && len(x.bars) > 0 {
+			groups = addBars(groups, x.label, x.bars...)
+		}
+	}
+	return groups
+}
+
+// write writes the rows as a Markdown table.
+func (list results) write(b *strings.Builder, ours, amazon string) {
+	fmt.Fprintf(b, "| | %s | Goal | %s |\n|---|--:|--:|--:|\n", ours, amazon)
+	for _, x := range list {
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", x.what, x.measured, x.goal, x.amazon)
+	}
 }
 
 // count formats a whole number with a comma between thousands.
@@ -91,37 +173,6 @@ func count(n int) string {
 }
 
 func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
-
-// summarizeResults writes the results as a Markdown table.
-func (r *Report) summarizeResults(b *strings.Builder) {
-	list := r.results()
-	if len(list) == 0 {
-		return
-	}
-	b.WriteString("\n### Schedules and triggers\n\nDelivered to a webhook and to NATS on the same machine. Lateness is from the due time to the arrival (p50, p99, maximum).\n\n")
-	writeResults(b, "mayfly", "EventBridge Scheduler", list)
-	if !r.deliveredTo(toNATS) {
-		b.WriteString("\n" + withoutNATS + "\n")
-	}
-}
-
-// summarizeGuard writes guard's results as a Markdown table.
-func (r *Report) summarizeGuard(b *strings.Builder) {
-	list := r.guardResults()
-	if len(list) == 0 {
-		return
-	}
-	b.WriteString("\n### Guard\n\n`mayfly guard` beside a mayfly that removes nothing by itself, over HTTP on the same machine. Lateness is from the deadline to the removal's record in a " +
-		"reader's hands (p50, p99, maximum).\n\n")
-	writeResults(b, "mayfly guard", "Amazon DynamoDB", list)
-}
-
-func writeResults(b *strings.Builder, ours, amazon string, list []result) {
-	fmt.Fprintf(b, "| | %s | Goal | %s |\n|---|--:|--:|--:|\n", ours, amazon)
-	for _, x := range list {
-		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", x.what, x.measured, x.goal, x.amazon)
-	}
-}
 
 // withoutNATS is a note in place of the missing row.
 const withoutNATS = "Delivery to NATS was not measured; measure it with: `--nats nats://127.0.0.1:4222`"

@@ -18,9 +18,19 @@ func (r *Report) WriteMarkdown(out io.Writer) error {
 	b.WriteString("```\n")
 	r.summarizeEndpoints(&b)
 	r.summarizeExpiry(&b)
-	r.summarizeGuard(&b)
+	if list := r.Guard.results(); len(list) > 0 {
+		b.WriteString("\n### Guard\n\n`mayfly guard` beside a mayfly that removes nothing by itself, over HTTP on the same machine. Lateness is from the deadline to the removal's record in a " +
+			"reader's hands (p50, p99, maximum).\n\n")
+		list.write(&b, "mayfly guard", "Amazon DynamoDB")
+	}
 	r.summarizeCalls(&b)
-	r.summarizeResults(&b)
+	if list := r.results(); len(list) > 0 {
+		b.WriteString("\n### Schedules and triggers\n\nDelivered to a webhook and to NATS on the same machine. Lateness is from the due time to the arrival (p50, p99, maximum).\n\n")
+		list.write(&b, "mayfly", "EventBridge Scheduler")
+		if !r.deliveredTo(toNATS) {
+			b.WriteString("\n" + withoutNATS + "\n")
+		}
+	}
 	b.WriteString("\n### Everything\n\n```text\n")
 	if err := r.WriteTable(&b); err != nil {
 		return err

@@ -56,14 +56,14 @@ func (r *Report) charts() (charts []bars) {
 			charts = append(charts, bars{title, groups})
 		}
 	}
-	late, fast := r.guardGroups()
+	guard, own := r.Guard.results(), r.results()
 	add("Lateness of removals, in a reader's hands (shorter is better)", r.latenessGroups())
-	add("Lateness of removals by guard, in a reader's hands (shorter is better)", late)
-	add("Lateness of schedules, at a webhook (shorter is better)", r.firingGroups())
+	add("Lateness of removals by guard, in a reader's hands (shorter is better)", guard.groups(false))
+	add("Lateness of schedules, at a webhook (shorter is better)", own.groups(false))
 	calls, connections := r.callGroups()
 	add(fmt.Sprintf("Calls per second over %d connections (longer is better)", connections), calls)
-	add("Removals per second of a backlog (longer is better)", append(r.drainGroups(), fast...))
-	add("Schedules and records per second (longer is better)", r.deliveryGroups())
+	add("Removals per second of a backlog (longer is better)", append(r.drainGroups(), guard.groups(true)...))
+	add("Schedules and records per second (longer is better)", own.groups(true))
 	return charts
 }
 
@@ -143,67 +143,6 @@ func (r *Report) drainGroups() (groups []group) {
 		groups = addBars(groups, label, bar{target: d.Target, value: d.PerS, unit: "/s"})
 	}
 	return groups
-}
-
-// deliveryGroups returns the rates of schedules, firings and deliveries, with their goals and
-// Amazon's documented figures.
-func (r *Report) deliveryGroups() (groups []group) {
-	add := func(label, target string, value Spread, goal, amazon float64) {
-		groups = addBars(groups, label, bar{target: target, value: value, unit: "/s"}, bar{target: targetGoal, value: Spread{Median: goal}, unit: "/s"})
-		if amazon > 0 {
-			groups = addBars(groups, label, bar{target: targetAmazon, value: Spread{Median: amazon}, unit: "/s"})
-		}
-	}
-	if s := r.Schedules; s != nil {
-		add("schedules created", s.Target, s.Create.CallsPerS, goalCreatePerS, amazonCreatePerS)
-		for _, x := range s.Firings {
-			if x.PerS > 0 {
-				add(count(x.Count)+" firings at one instant", s.Target, Spread{Median: x.PerS}, goalFiringsPerS, amazonFiringsS)
-			}
-		}
-	}
-	for _, x := range r.Delivered {
-		add("stream records to "+map[string]string{toWebhook: "a webhook", toNATS: "NATS"}[x.To], x.Target, Spread{Median: x.PerS}, goalRecordsPerS, 0)
-	}
-	return groups
-}
-
-func (r *Report) firingGroups() (groups []group) {
-	if r.Schedules == nil {
-		return nil
-	}
-	add := func(label string, late *Lateness, goal float64) {
-		if late != nil {
-			groups = addBars(groups, label, append(lateBars(r.Schedules.Target, late), bar{target: targetGoal, value: Spread{Median: goal}, unit: p99Unit})...)
-		}
-	}
-	for _, x := range r.Schedules.Firings {
-		if x.Experiment == firingsEven {
-			add("fire evenly, "+count(x.Pending)+" pending", x.LateMS, goalEvenP99MS)
-		}
-		add("another group's, in a burst", x.BesideMS, goalBesideP99MS)
-	}
-	return groups
-}
-
-func (r *Report) guardGroups() (late, fast []group) {
-	if r.Guard == nil {
-		return nil, nil
-	}
-	t := r.Guard.Target
-	for _, x := range r.Guard.Removals {
-		switch {
-		case x.LateMS == nil:
-		case x.Experiment == guardEven:
-			late = addBars(late, "items expire evenly", append(lateBars(t, x.LateMS), bar{target: targetGoal, value: Spread{Median: goalGuardP99MS}, unit: p99Unit})...)
-		case x.Experiment == guardTakeover:
-			late = addBars(late, "one of two workers is killed",
-				bar{target: t, value: Spread{Median: x.LateMS.Max}, unit: " ms at most"}, bar{target: targetGoal, value: Spread{Median: goalTakeoverS * 1000}, unit: " ms at most"})
-		case x.PerS > 0:
-			fast = addBars(fast, count(x.Items)+" by guard", bar{target: t, value: Spread{Median: x.PerS}, unit: "/s"}, bar{target: targetGoal, value: Spread{Median: goalGuardPerS}, unit: "/s"})
-		}
-	}
-	return late, fast
 }
 
 // drawing is an image that grows from the top down.
