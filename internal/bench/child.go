@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -18,10 +17,11 @@ import (
 type child struct {
 	command *exec.Cmd
 	address string
-	stderr  tail
+	errors  bytes.Buffer // its standard error; readable once exited is closed
+	asked   context.CancelFunc
+	killed  bool
 	exited  chan struct{}
 	err     error // of the process's end; valid once exited is closed
-	once    sync.Once
 }
 
 const (
@@ -32,40 +32,44 @@ const (
 
 // startChild starts a command that prints its address, and waits for that.
 func startChild(ctx context.Context, line []string) (*child, error) {
-	c := &child{command: exec.Command(line[0], line[1:]...), exited: make(chan struct{})}
+	c := &child{exited: make(chan struct{})}
+	var running context.Context
+	running, c.asked = context.WithCancel(context.WithoutCancel(ctx))
+	c.command = exec.CommandContext(running, line[0], line[1:]...)
+	c.command.Cancel = c.interrupt
+	c.command.WaitDelay = childStopLimit // then it is killed
 	c.command.Env = childEnv(os.Environ())
-	c.command.Stderr = &c.stderr
+	c.command.Stderr = &c.errors
 	out, err := c.command.StdoutPipe()
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = c.command.Start()
 	}
-	if err := c.command.Start(); err != nil {
+	if err != nil {
+		c.asked()
 		return nil, err
 	}
 	found := make(chan string, 1)
 	go func() {
-		c.readOutput(out, found)
+		readAddress(out, found)
 		c.err = c.command.Wait()
 		close(c.exited)
 	}()
-	limit := time.NewTimer(childStartLimit)
-	defer limit.Stop()
+	limit, cancel := context.WithTimeout(ctx, childStartLimit)
+	defer cancel()
 	select {
 	case c.address = <-found:
 		return c, nil
 	case <-c.exited:
-		return nil, fmt.Errorf("%s ended before it listened: %w: %s", strings.Join(line, " "), c.err, c.stderr.String())
-	case <-limit.C:
-		err = fmt.Errorf("%s does not listen after %s: %s", strings.Join(line, " "), childStartLimit, c.stderr.String())
-	case <-ctx.Done():
-		err = ctx.Err()
+		c.asked()
+		return nil, fmt.Errorf("%s ended before it listened: %w: %s", c.command, c.err, c.text())
+	case <-limit.Done():
+		return nil, errors.Join(fmt.Errorf("%s does not listen: %w", c.command, limit.Err()), c.stop())
 	}
-	return nil, errors.Join(err, c.stop())
 }
 
-// readOutput looks for the address in the child's output, and reads on so that the child never
+// readAddress looks for the address in a child's output, and reads on so that the child never
 // blocks.
-func (c *child) readOutput(out io.Reader, found chan<- string) {
+func readAddress(out io.Reader, found chan<- string) {
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		if address, ok := strings.CutPrefix(lines.Text(), listeningOn); ok {
 			select {
@@ -88,58 +92,36 @@ func childEnv(env []string) (kept []string) {
 
 func (c *child) pid() int { return c.command.Process.Pid }
 
+// text returns the end of the standard error of a process that has exited.
+func (c *child) text() []byte {
+	const most = 4 << 10
+	text := bytes.TrimSpace(c.errors.Bytes())
+	return text[max(len(text)-most, 0):]
+}
+
+// interrupt asks the process to end, or kills it if the system cannot ask. With its result,
+// exec does not report a clean end as an error.
+func (c *child) interrupt() error {
+	if c.command.Process.Signal(os.Interrupt) != nil {
+		c.command.Process.Kill()
+	}
+	return os.ErrProcessDone
+}
+
 // stop asks the process to end, and kills it after a limit.
 func (c *child) stop() error {
-	var err error
-	c.once.Do(func() {
-		if c.command.Process.Signal(os.Interrupt) != nil {
-			c.command.Process.Kill()
-		}
-		limit := time.NewTimer(childStopLimit)
-		defer limit.Stop()
-		select {
-		case <-c.exited:
-			if c.err != nil {
-				err = fmt.Errorf("%s: %w: %s", c.command, c.err, c.stderr.String())
-			}
-		case <-limit.C:
-			c.command.Process.Kill()
-			<-c.exited
-			err = fmt.Errorf("%s did not end within %s", c.command, childStopLimit)
-		}
-	})
-	return err
+	c.asked()
+	<-c.exited
+	if c.err != nil && !c.killed {
+		return fmt.Errorf("%s: %w: %s", c.command, c.err, c.text())
+	}
+	return nil
 }
 
 // kill ends the process at once.
-func (c *child) kill() (err error) {
-	c.once.Do(func() {
-		err = c.command.Process.Kill()
-		<-c.exited
-	})
+func (c *child) kill() error {
+	c.killed = true
+	err := c.command.Process.Kill()
+	<-c.exited
 	return err
-}
-
-// tail keeps the end of its input.
-type tail struct {
-	mu  sync.Mutex
-	buf []byte // guarded by mu
-}
-
-const tailBytes = 4 << 10
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.buf = append(t.buf, p...)
-	if extra := len(t.buf) - tailBytes; extra > 0 {
-		t.buf = append(t.buf[:0], t.buf[extra:]...)
-	}
-	return len(p), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(bytes.TrimSpace(t.buf))
 }

@@ -10,18 +10,15 @@ import (
 // expiries runs the experiments about lateness.
 func (r *run) expiries(ctx context.Context) error {
 	for _, e := range r.endpoints {
-		if e.onlyCalls {
-			continue
-		}
-		if r.runs(spreadExperiment.name) {
-			found, err := r.expire(ctx, e, spreadExperiment, r.Expiring, r.Spread)
-			if err != nil {
-				return err
+		for _, x := range []expiryExperiment{spreadExperiment, burstExperiment} {
+			if e.onlyCalls || !r.runs(x.name) {
+				continue
 			}
-			r.report.Expiry = append(r.report.Expiry, *found)
-		}
-		if r.runs(burstExperiment.name) {
-			found, err := r.expire(ctx, e, burstExperiment, r.Burst, 0)
+			items, spread := r.Expiring, r.Spread
+			if x.name == burstExperiment.name {
+				items, spread = r.Burst, 0
+			}
+			found, err := r.expire(ctx, e, x, items, spread)
 			if err != nil {
 				return err
 			}

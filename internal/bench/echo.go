@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"strings"
@@ -26,8 +27,8 @@ type echoAnswer struct {
 	body   []byte
 }
 
-// EchoHandler returns the handler of the echo reference.
-func EchoHandler() http.Handler {
+// echoHandler returns the handler of the echo reference.
+func echoHandler() http.Handler {
 	var current atomic.Pointer[echoAnswer]
 	current.Store(new(echoAnswer))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -37,33 +38,26 @@ func EchoHandler() http.Handler {
 			return
 		}
 		if r.URL.Path == setPath {
-			current.Store(newEchoAnswer(r.Header, body))
+			a := &echoAnswer{header: http.Header{}, body: body}
+			for name, values := range r.Header {
+				if name, ok := strings.CutPrefix(name, setPrefix); ok {
+					a.header[http.CanonicalHeaderKey(name)] = values
+				}
+			}
+			current.Store(a)
 			return
 		}
 		a := current.Load()
-		header := w.Header()
-		for name, values := range a.header {
-			header[name] = values
-		}
+		maps.Copy(w.Header(), a.header)
 		w.Write(a.body) // fails only if the client is gone
 	})
-}
-
-func newEchoAnswer(fields http.Header, body []byte) *echoAnswer {
-	a := &echoAnswer{header: http.Header{}, body: body}
-	for name, values := range fields {
-		if name, ok := strings.CutPrefix(name, setPrefix); ok {
-			a.header[http.CanonicalHeaderKey(name)] = values
-		}
-	}
-	return a
 }
 
 // ServeEcho serves the echo reference until ctx is done, and prints its address, as startChild
 // expects.
 func ServeEcho(ctx context.Context, listener net.Listener, out io.Writer) error {
 	fmt.Fprintf(out, "%s%s\n", listeningOn, listener.Addr())
-	server := &http.Server{Handler: EchoHandler()}
+	server := &http.Server{Handler: echoHandler()}
 	stop := context.AfterFunc(ctx, func() { server.Close() })
 	defer stop()
 	if err := server.Serve(listener); ctx.Err() == nil {

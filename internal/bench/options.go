@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -76,17 +77,14 @@ type Step struct {
 // range.
 func (o Options) withDefaults() (Options, error) {
 	setDefault(&o.Durability, "sync")
-	if o.Quick {
-		o.quickDefaults()
-	}
-	setDefault(&o.Duration, 500*time.Millisecond)
-	setDefault(&o.Rounds, 3)
-	setDefault(&o.Items, 100_000)
-	setDefault(&o.Expiring, 100_000)
-	setDefault(&o.Spread, 30*time.Second)
-	setDefault(&o.Burst, 200_000)
+	setDefault(&o.Duration, pick(o.Quick, 60*time.Millisecond, 500*time.Millisecond))
+	setDefault(&o.Rounds, pick(o.Quick, 1, 3))
+	setDefault(&o.Items, pick(o.Quick, 2000, 100_000))
+	setDefault(&o.Expiring, pick(o.Quick, 2000, 100_000))
+	setDefault(&o.Spread, pick(o.Quick, time.Second, 30*time.Second))
+	setDefault(&o.Burst, pick(o.Quick, 5000, 200_000))
 	if len(o.Connections) == 0 {
-		o.Connections = []int{1, 16, 64}
+		o.Connections = pick(o.Quick, []int{1, 16}, []int{1, 16, 64})
 	}
 	o.Connections = slices.Compact(slices.Sorted(slices.Values(o.Connections)))
 	if len(o.Only) == 0 {
@@ -95,28 +93,19 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Progress == nil {
 		o.Progress = func(Step) {}
 	}
-	var errs []error
 	const itemsMax = 10_000_000
-	within := func(name string, value, least, most int) {
-		if value < least || value > most {
-			errs = append(errs, fmt.Errorf("%s: %d is not between %d and %d", name, value, least, most))
-		}
-	}
-	lasts := func(name string, value, least, most time.Duration) {
-		if value < least || value > most {
-			errs = append(errs, fmt.Errorf("%s: %s is not between %s and %s", name, value, least, most))
-		}
+	errs := []error{
+		within("--rounds", o.Rounds, 1, 100),
+		within("--items", o.Items, 100, itemsMax),
+		within("--expiring", o.Expiring, 100, itemsMax),
+		within("--burst", o.Burst, 100, itemsMax),
+		within("--pending", o.Pending, 0, itemsMax),
+		within("--duration", o.Duration, 10*time.Millisecond, 10*time.Minute),
+		within("--spread", o.Spread, time.Second, time.Hour),
 	}
 	for _, n := range o.Connections {
-		within("--connections", n, 1, 1024)
+		errs = append(errs, within("--connections", n, 1, 1024))
 	}
-	within("--rounds", o.Rounds, 1, 100)
-	within("--items", o.Items, 100, itemsMax)
-	within("--expiring", o.Expiring, 100, itemsMax)
-	within("--burst", o.Burst, 100, itemsMax)
-	within("--pending", o.Pending, 0, itemsMax)
-	lasts("--duration", o.Duration, 10*time.Millisecond, 10*time.Minute)
-	lasts("--spread", o.Spread, time.Second, time.Hour)
 	if _, known := durabilities[o.Durability]; !known {
 		errs = append(errs, fmt.Errorf("--durability: %q is not one of sync, async, memory", o.Durability))
 	}
@@ -143,22 +132,18 @@ func (o Options) withDefaults() (Options, error) {
 	if len(o.Self) == 0 {
 		errs = append(errs, errors.New("the program's own command line is needed"))
 	}
-	if len(errs) > 0 {
-		return o, &UsageError{errors.Join(errs...)}
+	if err := errors.Join(errs...); err != nil {
+		return o, &UsageError{err}
 	}
 	return o, nil
 }
 
-func (o *Options) quickDefaults() {
-	setDefault(&o.Duration, 60*time.Millisecond)
-	setDefault(&o.Rounds, 1)
-	setDefault(&o.Items, 2000)
-	setDefault(&o.Expiring, 2000)
-	setDefault(&o.Spread, time.Second)
-	setDefault(&o.Burst, 5000)
-	if len(o.Connections) == 0 {
-		o.Connections = []int{1, 16}
+// within returns an error unless a value lies in its range.
+func within[T cmp.Ordered](name string, value, least, most T) error {
+	if value < least || value > most {
+		return fmt.Errorf("%s: %v is not between %v and %v", name, value, least, most)
 	}
+	return nil
 }
 
 func setDefault[T comparable](field *T, value T) {
