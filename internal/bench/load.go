@@ -99,8 +99,8 @@ type worker struct {
 	broken  int // consecutive lost connections
 }
 
-// run makes calls until end. One goroutine that waits for all sockets with epoll would save 4 us of
-// CPU per call over one connection, and nothing measurable over 64.
+// run makes calls until end. One goroutine that waits for all sockets with epoll would save 1 to 4 us
+// of CPU per call, at the price of a second, asynchronous client on Linux.
 func (w *worker) run(ctx context.Context, end time.Time) {
 	w.conn.net.SetDeadline(end.Add(answerTime))
 	for now := time.Now(); now.Before(end) && w.calls+w.errors < callsMax; {
