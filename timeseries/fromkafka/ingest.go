@@ -175,16 +175,16 @@ func (in *ingesting) session(ctx context.Context) error {
 		in.quiet = len(fetches) == 0
 		err := in.batch(ctx, client, fetches)
 		client.AllowRebalance()
+		var passing error
 		if err == nil {
-			err = in.errors(ctx, fetches)
+			passing, err = in.errors(ctx, fetches)
 		}
-		var passing *passingError
 		switch {
-		case errors.As(err, &passing):
-			in.o.Logger.Warn("reading records failed; trying again", "topic", in.o.Topic, "error", passing.error, "after", pauses.Next())
-			pauses.Wait(ctx)
 		case err != nil:
 			return err
+		case passing != nil:
+			in.o.Logger.Warn("reading records failed; trying again", "topic", in.o.Topic, "error", passing, "after", pauses.Next())
+			pauses.Wait(ctx)
 		default:
 			pauses.Reset()
 		}
@@ -194,11 +194,6 @@ func (in *ingesting) session(ctx context.Context) error {
 	}
 	return nil
 }
-
-// passingError marks an error as temporary.
-type passingError struct{ error }
-
-func (e *passingError) Unwrap() error { return e.error }
 
 // poll waits for records.
 func (in *ingesting) poll(ctx context.Context, client *kgo.Client) kgo.Fetches {
@@ -246,8 +241,9 @@ func (in *ingesting) batch(ctx context.Context, client *kgo.Client, fetches kgo.
 	return nil
 }
 
-// errors returns the error that ends the session, or nil if a poll's errors are harmless.
-func (in *ingesting) errors(ctx context.Context, fetches kgo.Fetches) error {
+// errors returns the error after which another poll may succeed, or the one that ends the session;
+// nil if a poll's errors are harmless.
+func (in *ingesting) errors(ctx context.Context, fetches kgo.Fetches) (passing, last error) {
 	for _, e := range fetches.Errors() {
 		var loss *kgo.ErrDataLoss
 		var large *kgo.ErrDecompressTooLarge
@@ -256,27 +252,30 @@ func (in *ingesting) errors(ctx context.Context, fetches kgo.Fetches) error {
 		case errors.As(e.Err, &loss):
 			in.o.Lost(loss.Error())
 		case errors.As(e.Err, &large): // its partition can be neither read any further nor released
-			return fmt.Errorf("topic %q, partition %d: the batch of records at offset %d is larger than %d MiB unpacked; send smaller batches, and move the group %q to offset %d: %w",
+			return nil, fmt.Errorf("topic %q, partition %d: the batch of records at offset %d is larger than %d MiB unpacked; send smaller batches, and move the group %q to offset %d: %w",
 				large.Topic, large.Partition, large.Offset, unpackedBytes>>20, in.o.Group, large.NextOffset, kgo.ErrMaxDecompress)
 		case errors.Is(e.Err, kerr.OffsetOutOfRange):
-			return errAgain
+			return nil, errAgain
 		case errors.Is(e.Err, kerr.UnknownTopicOrPartition), errors.Is(e.Err, kerr.UnknownTopicID):
-			return in.lookForTopic(ctx, e.Err)
+			if err := in.lookForTopic(ctx); err != nil {
+				return nil, err
+			}
+			return e.Err, nil
 		case fatal(e.Err):
-			return in.explain(e.Err)
+			return nil, in.explain(e.Err)
 		default:
-			return &passingError{e.Err}
+			return e.Err, nil
 		}
 	}
 	if fetches.NumRecords() > 0 {
 		in.missing = 0
 	}
-	return nil
+	return nil, nil
 }
 
-// lookForTopic checks whether the topic is gone. A broker may not know a new topic yet, so it takes
-// several checks.
-func (in *ingesting) lookForTopic(ctx context.Context, cause error) error {
+// lookForTopic returns an error if the topic is gone. A broker may not know a new topic yet, so it
+// takes several checks.
+func (in *ingesting) lookForTopic(ctx context.Context) error {
 	found, err := in.ask.topic(ctx)
 	switch {
 	case err == nil && found.id != in.topic.id:
@@ -290,7 +289,7 @@ func (in *ingesting) lookForTopic(ctx context.Context, cause error) error {
 	case err != nil && fatal(err):
 		return in.explain(err)
 	}
-	return &passingError{cause}
+	return nil
 }
 
 // caughtUp reports whether the group has committed everything that the topic had at the start. It

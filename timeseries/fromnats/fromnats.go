@@ -38,13 +38,14 @@ const (
 	idleFor    = 5 * time.Second        // a server's wait for a message
 	lookEvery  = 500 * time.Millisecond // between checks for UntilCaughtUp
 	callLimit  = 10 * time.Second       // limit for a call of the server
-	againFirst = 100 * time.Millisecond
-	againMost  = 10 * time.Second
-	beatParts  = 3 // number of progress reports to the server per AckWait
+	beatParts  = 3                      // number of progress reports to the server per AckWait
 	ackDefault = 10 * time.Second
 	ackMin     = 100 * time.Millisecond
 	ackMax     = time.Hour
 )
+
+// afterFailure is how soon a server that failed is asked again.
+var afterFailure = retry.Policy{First: 100 * time.Millisecond, Most: 10 * time.Second}
 
 // Consumer names a durable consumer of a stream. Names have neither spaces nor any of ".*>/\".
 type Consumer struct {
@@ -138,28 +139,20 @@ func Ingest(ctx context.Context, consumer jetstream.Consumer, r *timeseries.Rece
 		o.Acknowledged = func() {}
 	}
 	in := &ingesting{consumer: consumer, r: r, o: o, busy: true}
-	for pauses := (retry.Policy{First: againFirst, Most: againMost}).Start(); ctx.Err() == nil; {
-		done, err := in.batch(ctx)
-		var passing *passingError
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case errors.As(err, &passing):
-			o.Logger.Warn("reading messages failed; trying again", "error", passing.error, "after", pauses.Next())
-			pauses.Wait(ctx)
-		case err != nil || done:
+	for done := false; !done; {
+		err := retry.Until(ctx, o.Logger, afterFailure, "read messages", func() (err error) {
+			done, err = in.batch(ctx)
 			return err
-		default:
-			pauses.Reset()
+		})
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
 }
-
-// passingError marks an error as temporary.
-type passingError struct{ error }
-
-func (e *passingError) Unwrap() error { return e.error }
 
 type ingesting struct {
 	consumer jetstream.Consumer
@@ -194,7 +187,8 @@ func (in *ingesting) fetch(ctx context.Context) (all []jetstream.Msg, err error)
 	return all, nil
 }
 
-// batch reads, writes and acknowledges a batch. It returns done when it has caught up.
+// batch reads, writes and acknowledges a batch. It returns done when it has caught up, and a final
+// error if another attempt would fail too.
 func (in *ingesting) batch(ctx context.Context) (done bool, err error) {
 	all, err := in.fetch(ctx)
 	if err != nil {
@@ -208,7 +202,7 @@ func (in *ingesting) batch(ctx context.Context) (done bool, err error) {
 	for i, m := range all {
 		meta, err := m.Metadata()
 		if err != nil {
-			return false, fmt.Errorf("a message of JetStream: %w", err)
+			return false, retry.Final(fmt.Errorf("a message of JetStream: %w", err))
 		}
 		left = meta.NumPending
 		messages[i] = timeseries.Message{Text: m.Data(), From: fmt.Sprintf("%s %d", meta.Stream, meta.Sequence.Stream)}
@@ -220,7 +214,7 @@ func (in *ingesting) batch(ctx context.Context) (done bool, err error) {
 		for _, m := range all {
 			_ = m.Nak() // redeliver at once
 		}
-		return false, err
+		return false, retry.Final(err) // its writer has retried already
 	}
 	if err := in.acknowledge(ctx, all); err != nil {
 		return false, err
@@ -268,11 +262,11 @@ func (in *ingesting) acknowledge(ctx context.Context, all []jetstream.Msg) error
 	last := len(all) - 1
 	for _, m := range all[:last] {
 		if err := m.Ack(); err != nil {
-			return &passingError{fmt.Errorf("acknowledge messages, which will be delivered again: %w", err)}
+			return fmt.Errorf("acknowledge messages, which will be delivered again: %w", err)
 		}
 	}
 	if err := all[last].DoubleAck(ctx); err != nil {
-		return &passingError{fmt.Errorf("acknowledge messages, which may be delivered again: %w", err)}
+		return fmt.Errorf("acknowledge messages, which may be delivered again: %w", err)
 	}
 	return nil
 }
@@ -291,7 +285,8 @@ func (in *ingesting) caughtUp(ctx context.Context) (bool, error) {
 	return info.NumPending == 0 && info.NumAckPending == 0, nil
 }
 
-// failed interprets an error of a read: it checks whether stream and consumer still exist.
+// failed interprets an error of a read: it is final if stream, consumer or connection no longer
+// exist, and otherwise err itself.
 func (in *ingesting) failed(ctx context.Context, err error) error {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
@@ -300,12 +295,12 @@ func (in *ingesting) failed(ctx context.Context, err error) error {
 	for _, gone := range []error{cause, err} {
 		switch {
 		case errors.Is(gone, jetstream.ErrStreamNotFound):
-			return fmt.Errorf("%w: %q was deleted", ErrNoStream, info.Stream)
+			return retry.Final(fmt.Errorf("%w: %q was deleted", ErrNoStream, info.Stream))
 		case errors.Is(gone, jetstream.ErrConsumerNotFound), errors.Is(gone, jetstream.ErrConsumerDoesNotExist):
-			return fmt.Errorf("%w: %q of the stream %q", ErrNoConsumer, info.Name, info.Stream)
+			return retry.Final(fmt.Errorf("%w: %q of the stream %q", ErrNoConsumer, info.Name, info.Stream))
 		case errors.Is(gone, nats.ErrConnectionClosed):
-			return fmt.Errorf("the connection to the server is closed for good: %w", gone)
+			return retry.Final(fmt.Errorf("the connection to the server is closed for good: %w", gone))
 		}
 	}
-	return &passingError{err}
+	return err
 }
