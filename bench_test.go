@@ -123,7 +123,7 @@ func BenchmarkInProcessPutItem(b *testing.B) {
 	db, direct := benchDB(b)
 	b.Run("direct", func(b *testing.B) {
 		measure(b, func(i int) error {
-			_, err := direct.PutItem(b.Context(), &service.PutItemInput{TableName: service.Some("bench"), Item: directItem(i)})
+			_, err := direct.PutItem(b.Context(), &service.WriteInput{TableName: service.Some("bench"), Item: directItem(i)})
 			return err
 		})
 	})

@@ -25,7 +25,7 @@ func BenchmarkDecodePutItem(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		d := newDecoder(in, out, in.Body)
-		input := new(service.PutItemInput)
+		input := new(service.WriteInput)
 		d.Struct("")
 		decodePutItem(d, input)
 		if err := d.End(); err != nil || input.Item.Err != nil {
@@ -71,7 +71,7 @@ func BenchmarkEncodeGetItem(b *testing.B) {
 	out := newResponse()
 	in := post("PutItem", benchmarkPut)
 	d := newDecoder(in, out, in.Body)
-	var input service.PutItemInput
+	var input service.WriteInput
 	d.Struct("")
 	decodePutItem(d, &input)
 	got := service.GetItemOutput{Item: input.Item.Item}

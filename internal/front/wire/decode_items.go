@@ -5,26 +5,22 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/service"
 )
 
-func decodePutItem(d *decoder, in *service.PutItemInput) {
-	d.read(members{
-		{"TableName", &in.TableName},
-		{"Item", &in.Item},
-		{"ConditionExpression", &in.Condition},
-		{"ExpressionAttributeNames", &in.Names},
-		{"ExpressionAttributeValues", &in.Values},
-		{"ReturnValues", &in.ReturnValues},
-		{"ReturnValuesOnConditionCheckFailure", &in.ReturnValuesOnConditionFail},
-		{"ReturnConsumedCapacity", &in.ReturnConsumedCapacity},
-		{"ReturnItemCollectionMetrics", &in.ReturnItemCollectionMetrics},
-		{"Expected", func() { d.expected(&in.Legacy) }},
-		{"ConditionalOperator", &in.Legacy.ConditionalOperator},
-	})
+func decodePutItem(d *decoder, in *service.WriteInput) { d.write(in, "Item") }
+
+func decodeDeleteItem(d *decoder, in *service.WriteInput) { d.write(in, "Key") }
+
+func decodeUpdateItem(d *decoder, in *service.WriteInput) {
+	d.write(in, "Key",
+		member{"UpdateExpression", &in.Update},
+		member{"AttributeUpdates", func() { d.attributeUpdates(&in.Legacy) }},
+	)
 }
 
-func decodeDeleteItem(d *decoder, in *service.DeleteItemInput) {
+// write reads the members that all writes have, and others. item is the name of the item or key.
+func (d *decoder) write(in *service.WriteInput, item string, others ...member) {
 	d.read(members{
 		{"TableName", &in.TableName},
-		{"Key", &in.Key},
+		{item, &in.Item},
 		{"ConditionExpression", &in.Condition},
 		{"ExpressionAttributeNames", &in.Names},
 		{"ExpressionAttributeValues", &in.Values},
@@ -34,25 +30,7 @@ func decodeDeleteItem(d *decoder, in *service.DeleteItemInput) {
 		{"ReturnItemCollectionMetrics", &in.ReturnItemCollectionMetrics},
 		{"Expected", func() { d.expected(&in.Legacy) }},
 		{"ConditionalOperator", &in.Legacy.ConditionalOperator},
-	})
-}
-
-func decodeUpdateItem(d *decoder, in *service.UpdateItemInput) {
-	d.read(members{
-		{"TableName", &in.TableName},
-		{"Key", &in.Key},
-		{"UpdateExpression", &in.Update},
-		{"ConditionExpression", &in.Condition},
-		{"ExpressionAttributeNames", &in.Names},
-		{"ExpressionAttributeValues", &in.Values},
-		{"ReturnValues", &in.ReturnValues},
-		{"ReturnValuesOnConditionCheckFailure", &in.ReturnValuesOnConditionFail},
-		{"ReturnConsumedCapacity", &in.ReturnConsumedCapacity},
-		{"ReturnItemCollectionMetrics", &in.ReturnItemCollectionMetrics},
-		{"AttributeUpdates", func() { d.attributeUpdates(&in.Legacy) }},
-		{"Expected", func() { d.expected(&in.Legacy) }},
-		{"ConditionalOperator", &in.Legacy.ConditionalOperator},
-	})
+	}, others...)
 }
 
 func decodeGetItem(d *decoder, in *service.GetItemInput) {

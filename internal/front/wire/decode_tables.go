@@ -35,7 +35,14 @@ func decodeCreateTable(d *decoder, in *service.CreateTableInput) {
 }
 
 func decodeUpdateTable(d *decoder, in *service.UpdateTableInput) {
-	m := members{
+	var unsupported members
+	for _, name := range unsupportedMembers {
+		unsupported = append(unsupported, member{name, func() {
+			in.OtherMembers = append(in.OtherMembers, name)
+			d.Skip()
+		}})
+	}
+	d.read(members{
 		{"TableName", &in.TableName},
 		{"AttributeDefinitions", &in.Attributes},
 		{"BillingMode", &in.BillingMode},
@@ -46,14 +53,7 @@ func decodeUpdateTable(d *decoder, in *service.UpdateTableInput) {
 		{"TableClass", &in.TableClass},
 		{"DeletionProtectionEnabled", &in.DeletionProtection},
 		{"SSESpecification", func() { in.SSEEnabled = d.sseEnabled() }},
-	}
-	for _, name := range unsupportedMembers {
-		m = append(m, member{name, func() {
-			in.OtherMembers = append(in.OtherMembers, name)
-			d.Skip()
-		}})
-	}
-	d.read(m)
+	}, unsupported...)
 }
 
 // unsupportedMembers are the members of UpdateTable that the service refuses by their names.

@@ -79,7 +79,7 @@ func TestDecodePutItem(t *testing.T) {
 		"ExpressionAttributeNames":{"#a":"a"},"ExpressionAttributeValues":{":v":{"L":[{"BOOL":true},{"NULL":true}]}},
 		"ReturnValues":"ALL_OLD","ReturnValuesOnConditionCheckFailure":"NONE","ReturnConsumedCapacity":"TOTAL",
 		"ReturnItemCollectionMetrics":"SIZE","Unknown":{"x":[1,{}]},"ConditionalOperator":null}`)
-	want(t, got, service.PutItemInput{
+	want(t, got, service.WriteInput{
 		TableName: text("T"), Item: arg(t, `{"a":{"S":"x"},"b":{"N":"1.5"}}`), Condition: text("#a = :v"),
 		Names:        service.Names{"#a": "a"},
 		Values:       service.Values{V: map[string]dynamo.Value{":v": value(t, `{"L":[{"BOOL":true},{"NULL":true}]}`)}},
@@ -90,10 +90,10 @@ func TestDecodePutItem(t *testing.T) {
 
 func TestDecodeDistinguishesEmptyFromAbsent(t *testing.T) {
 	want(t, decodeAs(t, decodePutItem, `{"Item":{},"ExpressionAttributeNames":{},"ExpressionAttributeValues":{},"ConditionExpression":""}`),
-		service.PutItemInput{Item: service.ItemArg{Item: dynamo.Item{0}}, Names: service.Names{},
+		service.WriteInput{Item: service.ItemArg{Item: dynamo.Item{0}}, Names: service.Names{},
 			Values: service.Values{V: map[string]dynamo.Value{}}, Condition: text("")})
 	want(t, decodeAs(t, decodePutItem, `{"Item":null,"ExpressionAttributeNames":null,"ExpressionAttributeValues":null,"ConditionExpression":null}`),
-		service.PutItemInput{})
+		service.WriteInput{})
 	want(t, decodeAs(t, decodeCreateTable, `{"LocalSecondaryIndexes":[],"Tags":null}`),
 		service.CreateTableInput{Local: []service.IndexSpec{}})
 }
@@ -104,7 +104,7 @@ func TestDecodeDefersInvalidValues(t *testing.T) {
 	got := decodeAs(t, decodeUpdateItem, `{"Key":{"k":{"N":"x"},"l":{"N":""}},
 		"ExpressionAttributeValues":{":a":{"S":"ok"},":b":{"N":"x"},":c":{}},
 		"Expected":{"a":{"Value":{"N":"x"}}},"TableName":"T"}`)
-	want(t, got.Key.Err, error(dynamo.Invalid(notNumber)))
+	want(t, got.Item.Err, error(dynamo.Invalid(notNumber)))
 	want(t, got.Values.Err, error(dynamo.Invalid("ExpressionAttributeValues contains invalid value: "+notNumber+" for key :b")))
 	want(t, got.Legacy.Err, error(dynamo.Invalid(notNumber)))
 	want(t, got.TableName, text("T"))
@@ -200,10 +200,10 @@ func TestDecodeTransactions(t *testing.T) {
 		{"Update":{"TableName":"T","Key":{"k":{"S":"a"}},"UpdateExpression":"u"}},
 		{"Delete":{"TableName":"T","Key":{"k":{"S":"a"}}},"Put":{}}]}`),
 		service.TransactWriteItemsInput{Items: []service.TransactAction{
-			{Check: &service.ConditionCheck{TableName: text("T"), Key: key, Condition: text("c"), ReturnValuesOnConditionFail: text("ALL_OLD")}},
-			{Put: &service.PutItemInput{TableName: text("T"), Item: key}},
-			{Update: &service.UpdateItemInput{TableName: text("T"), Key: key, Update: text("u")}},
-			{Delete: &service.DeleteItemInput{TableName: text("T"), Key: key}, Put: &service.PutItemInput{}},
+			{Check: &service.WriteInput{TableName: text("T"), Item: key, Condition: text("c"), ReturnValuesOnConditionFail: text("ALL_OLD")}},
+			{Put: &service.WriteInput{TableName: text("T"), Item: key}},
+			{Update: &service.WriteInput{TableName: text("T"), Item: key, Update: text("u")}},
+			{Delete: &service.WriteInput{TableName: text("T"), Item: key}, Put: &service.WriteInput{}},
 		}})
 }
 

@@ -56,10 +56,10 @@ func decodeTransactAction(d *decoder, in *service.TransactAction) {
 	})
 }
 
-func decodeConditionCheck(d *decoder, in *service.ConditionCheck) {
+func decodeConditionCheck(d *decoder, in *service.WriteInput) {
 	d.read(members{
 		{"TableName", &in.TableName},
-		{"Key", &in.Key},
+		{"Key", &in.Item},
 		{"ConditionExpression", &in.Condition},
 		{"ExpressionAttributeNames", &in.Names},
 		{"ExpressionAttributeValues", &in.Values},
@@ -75,14 +75,14 @@ func digest(actions []service.TransactAction) [sha256.Size]byte {
 	for i := range actions {
 		switch a := &actions[i]; {
 		case a.Check != nil:
-			h.action("Check", a.Check.TableName, a.Check.Key, a.Check.Names, a.Check.Values, a.Check.ReturnValuesOnConditionFail, a.Check.Condition)
+			h.action("Check", a.Check)
 		case a.Put != nil:
-			h.action("Put", a.Put.TableName, a.Put.Item, a.Put.Names, a.Put.Values, a.Put.ReturnValuesOnConditionFail, a.Put.Condition)
+			h.action("Put", a.Put)
 		case a.Update != nil:
-			h.action("Update", a.Update.TableName, a.Update.Key, a.Update.Names, a.Update.Values, a.Update.ReturnValuesOnConditionFail, a.Update.Condition)
+			h.action("Update", a.Update)
 			h.optional(a.Update.Update)
 		case a.Delete != nil:
-			h.action("Delete", a.Delete.TableName, a.Delete.Key, a.Delete.Names, a.Delete.Values, a.Delete.ReturnValuesOnConditionFail, a.Delete.Condition)
+			h.action("Delete", a.Delete)
 		}
 	}
 	return [sha256.Size]byte(h.Sum(nil))
@@ -107,19 +107,18 @@ func (h digester) optional(o service.Opt[string]) {
 	}
 }
 
-func (h digester) action(kind string, table service.Opt[string], item service.ItemArg, names service.Names, values service.Values,
-	onFail, condition service.Opt[string]) {
+func (h digester) action(kind string, in *service.WriteInput) {
 	h.bytes([]byte(kind))
-	h.optional(table)
-	h.bytes(item.Item)
-	for _, placeholder := range slices.Sorted(maps.Keys(names)) {
+	h.optional(in.TableName)
+	h.bytes(in.Item.Item)
+	for _, placeholder := range slices.Sorted(maps.Keys(in.Names)) {
 		h.bytes([]byte(placeholder))
-		h.bytes([]byte(names[placeholder]))
+		h.bytes([]byte(in.Names[placeholder]))
 	}
-	for _, placeholder := range slices.Sorted(maps.Keys(values.V)) {
+	for _, placeholder := range slices.Sorted(maps.Keys(in.Values.V)) {
 		h.bytes([]byte(placeholder))
-		h.bytes(values.V[placeholder])
+		h.bytes(in.Values.V[placeholder])
 	}
-	h.optional(onFail)
-	h.optional(condition)
+	h.optional(in.ReturnValuesOnConditionFail)
+	h.optional(in.Condition)
 }

@@ -83,20 +83,31 @@ type member struct {
 	into any
 }
 
-// members are all members that are read of a structure. They are few, so comparing their names is
-// faster than a map, and a literal of them stays on the stack.
+// members are members of one structure. They are few, so comparing their names is faster than a
+// map, and a literal of them stays on the stack.
 type members []member
 
-// read reads the members of a structure, after its opening brace.
-func (d *decoder) read(m members) {
+// find returns the pointer of the member with this name, or nil.
+func (m members) find(name []byte) any {
+	for i := range m {
+		if m[i].name == string(name) {
+			return m[i].into
+		}
+	}
+	return nil
+}
+
+// read reads the members of a structure, after its opening brace: those of two lists. It skips all
+// others.
+func (d *decoder) read(list members, others ...member) {
 	var name []byte
 	for d.NextMember(&name) {
-		i := 0
-		for i < len(m) && m[i].name != string(name) {
-			i++
+		into := list.find(name)
+		if into == nil {
+			into = members(others).find(name)
 		}
-		if i < len(m) {
-			d.readMember(m[i].into)
+		if into != nil {
+			d.readMember(into)
 		} else {
 			d.Skip()
 		}

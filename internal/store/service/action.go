@@ -1,6 +1,8 @@
 package service
 
 import (
+	"slices"
+
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 	"github.com/mayflydb/mayfly/internal/store/engine"
 	"github.com/mayflydb/mayfly/internal/store/expr"
@@ -153,7 +155,10 @@ func (a *action) conditionFailed(old dynamo.Item) error {
 // updated returns the item after the update. It makes the checks that depend on the stored item.
 func (a *action) updated(old dynamo.Item) (dynamo.Item, error) {
 	if a.update == nil {
-		return orItem(old, a.item), nil
+		if old == nil {
+			old = a.item
+		}
+		return old, nil
 	}
 	item, err := a.update.Apply(old, a.item)
 	switch {
@@ -173,19 +178,7 @@ func (a *action) updated(old dynamo.Item) (dynamo.Item, error) {
 
 // writes reports whether the update writes to an attribute.
 func (a *action) writes(attribute string) bool {
-	for _, path := range a.update.Paths() {
-		if path.Attribute == attribute {
-			return true
-		}
-	}
-	return false
-}
-
-func orItem(item, otherwise dynamo.Item) dynamo.Item {
-	if item == nil {
-		return otherwise
-	}
-	return item
+	return slices.ContainsFunc(a.update.Paths(), func(p expr.UpdatePath) bool { return p.Attribute == attribute })
 }
 
 // updatedIndexKeys checks the index keys that the update wrote. Others may be older than their

@@ -76,37 +76,12 @@ type LegacyCondition struct {
 
 // ---- single items ----
 
-type PutItemInput struct {
+// WriteInput is a PutItem, UpdateItem or DeleteItem, or an action of TransactWriteItems.
+type WriteInput struct {
 	TableName                   Opt[string]
-	Item                        ItemArg
+	Item                        ItemArg     // of a put; otherwise the item's Key
+	Update                      Opt[string] // UpdateExpression; of an update only
 	Condition                   Opt[string] // ConditionExpression
-	Names                       Names
-	Values                      Values
-	Legacy                      Legacy
-	ReturnValues                Opt[string]
-	ReturnValuesOnConditionFail Opt[string]
-	ReturnConsumedCapacity      Opt[string]
-	ReturnItemCollectionMetrics Opt[string]
-}
-
-type DeleteItemInput struct {
-	TableName                   Opt[string]
-	Key                         ItemArg
-	Condition                   Opt[string]
-	Names                       Names
-	Values                      Values
-	Legacy                      Legacy
-	ReturnValues                Opt[string]
-	ReturnValuesOnConditionFail Opt[string]
-	ReturnConsumedCapacity      Opt[string]
-	ReturnItemCollectionMetrics Opt[string]
-}
-
-type UpdateItemInput struct {
-	TableName                   Opt[string]
-	Key                         ItemArg
-	Update                      Opt[string] // UpdateExpression
-	Condition                   Opt[string]
 	Names                       Names
 	Values                      Values
 	Legacy                      Legacy
@@ -296,21 +271,7 @@ type TransactWriteItemsInput struct {
 }
 
 // TransactAction is one entry; exactly one member must be set.
-type TransactAction struct {
-	Check  *ConditionCheck
-	Put    *PutItemInput
-	Update *UpdateItemInput
-	Delete *DeleteItemInput
-}
-
-type ConditionCheck struct {
-	TableName                   Opt[string]
-	Key                         ItemArg
-	Condition                   Opt[string]
-	Names                       Names
-	Values                      Values
-	ReturnValuesOnConditionFail Opt[string]
-}
+type TransactAction struct{ Check, Put, Update, Delete *WriteInput }
 
 type TransactWriteItemsOutput struct {
 	Capacity    []*Capacity

@@ -86,9 +86,9 @@ func batchGetShape(in *BatchGetItemInput) error {
 	s.enum("returnConsumedCapacity", in.ReturnConsumedCapacity, enumCapacity)
 	switch {
 	case in.RequestItems == nil:
-		s.null("requestItems")
+		s.Null("requestItems")
 	case len(in.RequestItems) == 0:
-		s.fail("{}", "requestItems", "Member must have length greater than or equal to 1")
+		s.Fail("{}", "requestItems", "Member must have length greater than or equal to 1")
 	}
 	for i := range in.RequestItems {
 		s.requestItemsKey(in.RequestItems[i].Table)
@@ -98,10 +98,10 @@ func batchGetShape(in *BatchGetItemInput) error {
 		path := "requestItems." + t.Table + ".member"
 		s.attributesToGet(path+".attributesToGet", &t.Legacy)
 		if t.Keys == nil {
-			s.null(path + ".keys")
+			s.Null(path + ".keys")
 			continue
 		}
-		s.count(path+".keys", len(t.Keys), 1, batchGetKeysMax, func() string { return printedKeys(t.Keys) })
+		s.Count(path+".keys", len(t.Keys), 1, batchGetKeysMax, func() string { return printedKeys(t.Keys) })
 	}
 	return s.err()
 }
@@ -112,7 +112,7 @@ func (s *shape) requestItemsKey(name string) {
 	if isARN(name) || constraint.IsTable(name) {
 		return
 	}
-	s.fail("{"+name+"=…}", "requestItems", "Map keys must satisfy constraint: [Member must have length less than or equal to 255, "+
+	s.Fail("{"+name+"=…}", "requestItems", "Map keys must satisfy constraint: [Member must have length less than or equal to 255, "+
 		"Member must have length greater than or equal to 3, Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+]")
 }
 
@@ -149,7 +149,7 @@ func batchGetProjection(t *BatchGetTable) (*expr.Projection, error) {
 	if keysRepeat(t.Keys) {
 		return nil, invalid(msgDuplicateKeys)
 	}
-	return readProjection(sess, t.Projection, &t.Legacy)
+	return onlyProjection(sess, t.Projection, &t.Legacy)
 }
 
 const msgDuplicateKeys = "Provided list of item keys contains duplicates"

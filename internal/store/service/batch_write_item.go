@@ -45,7 +45,7 @@ func batchWriteShape(in *BatchWriteItemInput) error {
 	for i := range in.RequestItems {
 		t := &in.RequestItems[i]
 		if n := len(t.Requests); n < 1 || n > batchWritesMax {
-			s.fail("{"+t.Table+"=…}", "requestItems", "Map value must satisfy constraint: [Member must have length less than or equal to 25, "+
+			s.Fail("{"+t.Table+"=…}", "requestItems", "Map value must satisfy constraint: [Member must have length less than or equal to 25, "+
 				"Member must have length greater than or equal to 1]")
 		}
 	}

@@ -21,7 +21,7 @@ func benchTable(b *testing.B) *Service {
 		b.Fatal(err)
 	}
 	for i := range 1000 {
-		put := PutItemInput{TableName: Some("Counters"), Item: arg(fmt.Sprintf(`{"id":{"S":"%d"},"n":{"N":"1"},"name":{"S":"some text of some length"}}`, i))}
+		put := WriteInput{TableName: Some("Counters"), Item: arg(fmt.Sprintf(`{"id":{"S":"%d"},"n":{"N":"1"},"name":{"S":"some text of some length"}}`, i))}
 		if _, err := s.PutItem(ctx, &put); err != nil {
 			b.Fatal(err)
 		}
@@ -31,7 +31,7 @@ func benchTable(b *testing.B) *Service {
 
 func BenchmarkPutItem(b *testing.B) {
 	s := benchTable(b)
-	in := PutItemInput{TableName: Some("Counters"), Item: arg(`{"id":{"S":"1"},"n":{"N":"1"},"name":{"S":"some text of some length"}}`)}
+	in := WriteInput{TableName: Some("Counters"), Item: arg(`{"id":{"S":"1"},"n":{"N":"1"},"name":{"S":"some text of some length"}}`)}
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := s.PutItem(ctx, &in); err != nil {
@@ -47,9 +47,9 @@ func BenchmarkPutIndexedItem(b *testing.B) {
 	if _, err := s.CreateTable(ctx, &in); err != nil {
 		b.Fatal(err)
 	}
-	var puts [2]PutItemInput
+	var puts [2]WriteInput
 	for i := range puts {
-		puts[i] = PutItemInput{TableName: Some("Music"), Item: arg(fmt.Sprintf(`{"artist":{"S":"a"},"song":{"S":"s"},"genre":{"S":"g"},"year":{"N":"1"},"label":{"S":"l%d"},"name":{"S":"some text of some length"}}`, i))}
+		puts[i] = WriteInput{TableName: Some("Music"), Item: arg(fmt.Sprintf(`{"artist":{"S":"a"},"song":{"S":"s"},"genre":{"S":"g"},"year":{"N":"1"},"label":{"S":"l%d"},"name":{"S":"some text of some length"}}`, i))}
 	}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
@@ -72,7 +72,7 @@ func BenchmarkGetItem(b *testing.B) {
 
 func BenchmarkUpdateItem(b *testing.B) {
 	s := benchTable(b)
-	in := UpdateItemInput{TableName: Some("Counters"), Key: arg(`{"id":{"S":"1"}}`), Update: Some("SET n = n + :one"), Values: vals(`{":one":{"N":"1"}}`)}
+	in := WriteInput{TableName: Some("Counters"), Item: arg(`{"id":{"S":"1"}}`), Update: Some("SET n = n + :one"), Values: vals(`{":one":{"N":"1"}}`)}
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := s.UpdateItem(ctx, &in); err != nil {

@@ -37,7 +37,7 @@ func TestWriteCapacity(t *testing.T) {
 		{"out of the last", ``, "2 table 1 byYear 1"},
 	}
 	for _, s := range steps {
-		out, err := d.PutItem(ctx, &PutItemInput{
+		out, err := d.PutItem(ctx, &WriteInput{
 			TableName: Some(table), Item: arg(`{"artist":{"S":"a"},"song":{"S":"b"}` + s.attributes + `}`), ReturnConsumedCapacity: Some("INDEXES"),
 		})
 		if err != nil {
@@ -45,7 +45,7 @@ func TestWriteCapacity(t *testing.T) {
 		}
 		equal(t, s.about, out.Capacity.describe(), s.want)
 	}
-	gone, err := d.DeleteItem(ctx, &DeleteItemInput{TableName: Some(table), Key: arg(`{"artist":{"S":"z"},"song":{"S":"b"}}`), ReturnConsumedCapacity: Some("TOTAL")})
+	gone, err := d.DeleteItem(ctx, &WriteInput{TableName: Some(table), Item: arg(`{"artist":{"S":"z"},"song":{"S":"b"}}`), ReturnConsumedCapacity: Some("TOTAL")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func checkCreateTable(in *CreateTableInput) error {
 
 func createTableShape(in *CreateTableInput) error {
 	var s shape
-	s.required("attributeDefinitions", in.Attributes != nil)
+	s.Required("attributeDefinitions", in.Attributes != nil)
 	s.definitions(in.Attributes)
 	s.enum("billingMode", in.BillingMode, enumBilling)
 	s.throughput("provisionedThroughput", in.Throughput)
@@ -62,9 +62,9 @@ func member(list string, i int) string { return list + "." + strconv.Itoa(i+1) +
 func (s *shape) definitions(defs []AttributeDefinition) {
 	for i, def := range defs {
 		path := member("attributeDefinitions", i)
-		s.required(path+".attributeName", def.Name.Set)
+		s.Required(path+".attributeName", def.Name.Set)
 		s.length(path+".attributeName", def.Name, 1, attributeNameKeysMax)
-		s.required(path+".attributeType", def.Type.Set)
+		s.Required(path+".attributeType", def.Type.Set)
 		s.enum(path+".attributeType", def.Type, enumAttributeType)
 	}
 }
@@ -73,23 +73,23 @@ func (s *shape) throughput(path string, t *Throughput) {
 	if t == nil {
 		return
 	}
-	s.required(path+".writeCapacityUnits", t.Write.Set)
+	s.Required(path+".writeCapacityUnits", t.Write.Set)
 	s.least(path+".writeCapacityUnits", t.Write, 1)
-	s.required(path+".readCapacityUnits", t.Read.Set)
+	s.Required(path+".readCapacityUnits", t.Read.Set)
 	s.least(path+".readCapacityUnits", t.Read, 1)
 }
 
 func (s *shape) keySchema(path string, schema []KeySchemaElement) {
 	if schema == nil {
-		s.null(path)
+		s.Null(path)
 		return
 	}
-	s.count(path, len(schema), 1, keyAttributesMax, func() string { return printedKeySchema(schema) })
+	s.Count(path, len(schema), 1, keyAttributesMax, func() string { return printedKeySchema(schema) })
 	for i, e := range schema {
 		at := member(path, i)
-		s.required(at+".attributeName", e.Name.Set)
+		s.Required(at+".attributeName", e.Name.Set)
 		s.length(at+".attributeName", e.Name, 1, attributeNameKeysMax)
-		s.required(at+".keyType", e.Type.Set)
+		s.Required(at+".keyType", e.Type.Set)
 		s.enum(at+".keyType", e.Type, enumKeyType)
 	}
 }
@@ -103,7 +103,7 @@ func printedKeySchema(schema []KeySchemaElement) string {
 }
 
 func (s *shape) index(path string, ix *IndexSpec) {
-	s.required(path+".indexName", ix.IndexName.Set)
+	s.Required(path+".indexName", ix.IndexName.Set)
 	s.name(path+".indexName", ix.IndexName)
 	s.keySchema(path+".keySchema", ix.KeySchema)
 	s.projection(path+".projection", &ix.Projection)
@@ -111,12 +111,12 @@ func (s *shape) index(path string, ix *IndexSpec) {
 }
 
 func (s *shape) projection(path string, p *ProjectionSpec) {
-	s.required(path, p.Present)
+	s.Required(path, p.Present)
 	s.enum(path+".projectionType", p.Type, enumProjection)
 	if p.NonKey == nil {
 		return
 	}
-	s.count(path+".nonKeyAttributes", len(p.NonKey), 1, nonKeyAttributesMax, func() string { return printedList(p.NonKey) })
+	s.Count(path+".nonKeyAttributes", len(p.NonKey), 1, nonKeyAttributesMax, func() string { return printedList(p.NonKey) })
 	for i, name := range p.NonKey {
 		s.length(member(path+".nonKeyAttributes", i), Some(name), 1, attributeNameKeysMax)
 	}
@@ -126,7 +126,7 @@ func (s *shape) stream(spec *StreamSpec) {
 	if spec == nil {
 		return
 	}
-	s.required("streamSpecification.streamEnabled", spec.Enabled.Set)
+	s.Required("streamSpecification.streamEnabled", spec.Enabled.Set)
 	s.enum("streamSpecification.streamViewType", spec.ViewType, enumStreamViewType)
 }
 
@@ -284,15 +284,21 @@ func checkDefinitionsUsed(in *CreateTableInput) error {
 }
 
 func checkCreateStream(in *CreateTableInput) error {
+	return checkStream(in.Stream, "Table is being created with a stream enabled, UpdateViewType is required",
+		"Table is being created with a stream disabled, UpdateViewType should not be specified")
+}
+
+// checkStream checks that a stream has a view type exactly if it is enabled. missing and unwanted
+// are the messages.
+func checkStream(spec *StreamSpec, missing, unwanted string) error {
 	switch {
-	case in.Stream == nil:
+	case spec == nil || spec.Enabled.V == spec.ViewType.Set:
 		return nil
-	case in.Stream.Enabled.V && !in.Stream.ViewType.Set:
-		return invalid(invalidValues + "Table is being created with a stream enabled, UpdateViewType is required")
-	case !in.Stream.Enabled.V && in.Stream.ViewType.Set:
-		return invalid(invalidValues + "Table is being created with a stream disabled, UpdateViewType should not be specified")
+	case spec.Enabled.V:
+		return invalid(invalidValues + missing)
+	default:
+		return invalid(invalidValues + unwanted)
 	}
-	return nil
 }
 
 func checkCreateTags(in *CreateTableInput) error {

@@ -10,7 +10,7 @@ func TestDeleteItem(t *testing.T) {
 	d := open(t)
 	table := d.counters()
 	d.put(table, `{"id":{"S":"a"},"n":{"N":"1"}}`)
-	in := DeleteItemInput{TableName: Some(table), Key: arg(`{"id":{"S":"a"}}`), ReturnValues: Some("ALL_OLD")}
+	in := WriteInput{TableName: Some(table), Item: arg(`{"id":{"S":"a"}}`), ReturnValues: Some("ALL_OLD")}
 	out, err := d.DeleteItem(ctx, &in)
 	if err != nil {
 		t.Fatal(err)
@@ -27,8 +27,8 @@ func TestDeleteItemCondition(t *testing.T) {
 	d := open(t)
 	table := d.counters()
 	d.put(table, `{"id":{"S":"a"},"n":{"N":"1"}}`)
-	_, err := d.DeleteItem(ctx, &DeleteItemInput{
-		TableName: Some(table), Key: arg(`{"id":{"S":"a"}}`), Condition: Some("n > :n"), Values: vals(`{":n":{"N":"1"}}`),
+	_, err := d.DeleteItem(ctx, &WriteInput{
+		TableName: Some(table), Item: arg(`{"id":{"S":"a"}}`), Condition: Some("n > :n"), Values: vals(`{":n":{"N":"1"}}`),
 	})
 	refused(t, err, dynamo.CodeConditionalCheckFailed, "The conditional request failed")
 	equal(t, "still there", d.get(table, `{"id":{"S":"a"}}`), `{"id":{"S":"a"},"n":{"N":"1"}}`)
@@ -40,18 +40,18 @@ func TestDeleteItemValidation(t *testing.T) {
 	table := d.counters()
 	tests := []struct {
 		about string
-		in    DeleteItemInput
+		in    WriteInput
 		want  string
 	}{
-		{"ReturnValues", DeleteItemInput{TableName: Some(table), Key: arg(`{"id":{"S":"a"}}`), ReturnValues: Some("UPDATED_NEW")},
+		{"ReturnValues", WriteInput{TableName: Some(table), Item: arg(`{"id":{"S":"a"}}`), ReturnValues: Some("UPDATED_NEW")},
 			"ReturnValues can only be ALL_OLD or NONE"},
-		{"expression", DeleteItemInput{TableName: Some(table), Key: arg(`{"id":{"S":"a"}}`), Condition: Some("((a = b))")},
+		{"expression", WriteInput{TableName: Some(table), Item: arg(`{"id":{"S":"a"}}`), Condition: Some("((a = b))")},
 			"Invalid ConditionExpression: The expression has redundant parentheses;"},
-		{"too many key attributes", DeleteItemInput{TableName: Some(table), Key: arg(`{"id":{"S":"a"},"n":{"N":"1"}}`)},
+		{"too many key attributes", WriteInput{TableName: Some(table), Item: arg(`{"id":{"S":"a"},"n":{"N":"1"}}`)},
 			"The provided key element does not match the schema"},
-		{"key of wrong type", DeleteItemInput{TableName: Some(table), Key: arg(`{"id":{"N":"1"}}`)},
+		{"key of wrong type", WriteInput{TableName: Some(table), Item: arg(`{"id":{"N":"1"}}`)},
 			"The provided key element does not match the schema"},
-		{"empty key", DeleteItemInput{TableName: Some(table), Key: arg(`{"id":{"S":""}}`)},
+		{"empty key", WriteInput{TableName: Some(table), Item: arg(`{"id":{"S":""}}`)},
 			"One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty string value. Key: id"},
 	}
 	for _, tt := range tests {

@@ -45,10 +45,9 @@ func (s *Service) DescribeStream(_ context.Context, in *DescribeStreamInput) (*S
 
 func describeStreamShape(in *DescribeStreamInput) error {
 	var s shape
-	s.required("streamArn", in.ARN.Set)
+	s.Required("streamArn", in.ARN.Set)
 	s.length("streamArn", in.ARN, arnLengthMin, arnLengthMax)
-	s.least("limit", in.Limit, 1)
-	s.most("limit", in.Limit, streamsPageMax)
+	s.limit(in.Limit, streamsPageMax)
 	s.length("exclusiveStartShardId", in.StartShardID, shardIDLengthMin, shardIDLengthMax)
 	s.enum("shardFilter.type", in.FilterType, []string{filterChildShards})
 	s.length("shardFilter.shardId", in.ParentOnly, shardIDLengthMin, shardIDLengthMax)

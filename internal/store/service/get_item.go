@@ -55,7 +55,7 @@ func getItemShape(in *GetItemInput) error {
 	s.enum("returnConsumedCapacity", in.ReturnConsumedCapacity, enumCapacity)
 	s.attributesToGet("attributesToGet", &in.Legacy)
 	s.dataTable("tableName", in.TableName)
-	s.required("key", in.Key.present())
+	s.Required("key", in.Key.present())
 	return s.err()
 }
 
@@ -68,16 +68,12 @@ func getProjection(in *GetItemInput) (*expr.Projection, error) {
 	if in.Key.Err != nil {
 		return nil, in.Key.Err
 	}
-	return readProjection(sess, in.Projection, &in.Legacy)
+	return onlyProjection(sess, in.Projection, &in.Legacy)
 }
 
-// readProjection returns the compiled projection of a read, from ProjectionExpression or
-// AttributesToGet. It must be the last expression of the session.
-func readProjection(sess *expr.Session, text Opt[string], legacy *Legacy) (*expr.Projection, error) {
-	if !text.Set {
-		return legacyProjection(legacy)
-	}
-	p, err := sess.Projection(text.V)
+// onlyProjection returns the compiled projection of a read whose only expression it is.
+func onlyProjection(sess *expr.Session, text Opt[string], legacy *Legacy) (*expr.Projection, error) {
+	p, err := compileProjection(sess, text, legacy)
 	if err != nil {
 		return nil, err
 	}

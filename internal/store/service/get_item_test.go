@@ -56,8 +56,8 @@ func TestExpiredItemsAreGone(t *testing.T) {
 	equal(t, "a millisecond before", d.get(table, `{"id":{"S":"a"}}`), text)
 	advance(time.Millisecond)
 	equal(t, "at the deadline", d.get(table, `{"id":{"S":"a"}}`), "(none)")
-	_, err := d.DeleteItem(ctx, &DeleteItemInput{
-		TableName: Some(table), Key: arg(`{"id":{"S":"a"}}`), Condition: Some("attribute_exists(id)"), ReturnValuesOnConditionFail: Some("ALL_OLD"),
+	_, err := d.DeleteItem(ctx, &WriteInput{
+		TableName: Some(table), Item: arg(`{"id":{"S":"a"}}`), Condition: Some("attribute_exists(id)"), ReturnValuesOnConditionFail: Some("ALL_OLD"),
 	})
 	refused(t, err, dynamo.CodeConditionalCheckFailed, "The conditional request failed")
 	equal(t, "item in error", err.(*dynamo.Error).Item == nil, true)

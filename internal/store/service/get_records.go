@@ -48,7 +48,7 @@ func (s *Service) GetRecords(ctx context.Context, in *GetRecordsInput) (*GetReco
 
 func getRecordsShape(in *GetRecordsInput) error {
 	var s shape
-	s.required("shardIterator", in.Iterator.Set)
+	s.Required("shardIterator", in.Iterator.Set)
 	s.length("shardIterator", in.Iterator, 1, iteratorLengthMax)
 	s.least("limit", in.Limit, 1)
 	if err := s.err(); err != nil {

@@ -40,11 +40,11 @@ func (s *Service) GetShardIterator(_ context.Context, in *GetShardIteratorInput)
 
 func getShardIteratorShape(in *GetShardIteratorInput) error {
 	var s shape
-	s.required("streamArn", in.ARN.Set)
+	s.Required("streamArn", in.ARN.Set)
 	s.length("streamArn", in.ARN, arnLengthMin, arnLengthMax)
-	s.required("shardId", in.ShardID.Set)
+	s.Required("shardId", in.ShardID.Set)
 	s.length("shardId", in.ShardID, shardIDLengthMin, shardIDLengthMax)
-	s.required("shardIteratorType", in.Type.Set)
+	s.Required("shardIteratorType", in.Type.Set)
 	s.enum("shardIteratorType", in.Type, enumIteratorType)
 	s.length("sequenceNumber", in.Sequence, sequenceLengthMin, sequenceLengthMax)
 	if err := s.err(); err != nil {

@@ -29,16 +29,23 @@ func legacyExpected(l *Legacy) (*expr.Condition, error) {
 	if l.Err != nil {
 		return nil, l.Err
 	}
-	list := make([]expr.ExpectedValue, 0, len(l.Expected))
-	for _, name := range slices.Sorted(maps.Keys(l.Expected)) {
-		e := l.Expected[name]
+	list := sorted(l.Expected, func(name string, e ExpectedValue) expr.ExpectedValue {
 		v := expr.ExpectedValue{Attribute: name, Value: e.Value, Operator: e.Operator.V, List: e.List}
 		if e.Exists.Set {
 			v.Exists = &e.Exists.V
 		}
-		list = append(list, v)
-	}
+		return v
+	})
 	return expr.Expected(list, l.ConditionalOperator.V)
+}
+
+// sorted returns the members of a legacy parameter in the form of package expr, by name.
+func sorted[M, E any](members map[string]M, convert func(name string, m M) E) []E {
+	list := make([]E, 0, len(members))
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		list = append(list, convert(name, members[name]))
+	}
+	return list
 }
 
 // legacyFilter returns the compiled QueryFilter or ScanFilter, or nil if it is absent.
@@ -61,12 +68,9 @@ func legacyKeyCondition(l *Legacy) (*expr.KeyCondition, error) {
 }
 
 func legacyConditions(conditions map[string]LegacyCondition) []expr.LegacyCondition {
-	list := make([]expr.LegacyCondition, 0, len(conditions))
-	for _, name := range slices.Sorted(maps.Keys(conditions)) {
-		c := conditions[name]
-		list = append(list, expr.LegacyCondition{Attribute: name, Operator: c.Operator.V, Values: c.List})
-	}
-	return list
+	return sorted(conditions, func(name string, c LegacyCondition) expr.LegacyCondition {
+		return expr.LegacyCondition{Attribute: name, Operator: c.Operator.V, Values: c.List}
+	})
 }
 
 // legacyUpdate returns the compiled AttributeUpdates, or nil if it is absent.
@@ -77,12 +81,9 @@ func legacyUpdate(l *Legacy) (*expr.Update, error) {
 	if l.Err != nil {
 		return nil, l.Err
 	}
-	list := make([]expr.AttributeUpdate, 0, len(l.AttributeUpdates))
-	for _, name := range slices.Sorted(maps.Keys(l.AttributeUpdates)) {
-		u := l.AttributeUpdates[name]
-		list = append(list, expr.AttributeUpdate{Attribute: name, Action: u.Action.V, Value: u.Value})
-	}
-	return expr.AttributeUpdates(list)
+	return expr.AttributeUpdates(sorted(l.AttributeUpdates, func(name string, u AttributeUpdate) expr.AttributeUpdate {
+		return expr.AttributeUpdate{Attribute: name, Action: u.Action.V, Value: u.Value}
+	}))
 }
 
 // legacyProjection returns the compiled AttributesToGet, or nil if it is absent.
@@ -111,13 +112,13 @@ func (s *shape) attributeUpdates(l *Legacy) {
 func (s *shape) conditions(path string, conditions map[string]LegacyCondition) {
 	for _, name := range slices.Sorted(maps.Keys(conditions)) {
 		at := path + "." + name + ".member.comparisonOperator"
-		s.required(at, conditions[name].Operator.Set)
+		s.Required(at, conditions[name].Operator.Set)
 		s.enum(at, conditions[name].Operator, enumComparison)
 	}
 }
 
 func (s *shape) attributesToGet(path string, l *Legacy) {
 	if l.AttributesToGet != nil {
-		s.count(path, len(l.AttributesToGet), 1, attributesToGetMax, func() string { return printedList(l.AttributesToGet) })
+		s.Count(path, len(l.AttributesToGet), 1, attributesToGetMax, func() string { return printedList(l.AttributesToGet) })
 	}
 }

@@ -53,14 +53,14 @@ func TestLegacyWrites(t *testing.T) {
 	d := open(t)
 	table := Some(d.counters())
 	key := arg(`{"id":{"S":"a"}}`)
-	put := PutItemInput{TableName: table, Item: key, Legacy: Legacy{Expected: map[string]ExpectedValue{"id": {Exists: Some(false)}}}}
+	put := WriteInput{TableName: table, Item: key, Legacy: Legacy{Expected: map[string]ExpectedValue{"id": {Exists: Some(false)}}}}
 	if _, err := d.PutItem(ctx, &put); err != nil {
 		t.Fatal(err)
 	}
 	_, err := d.PutItem(ctx, &put)
 	refused(t, err, dynamo.CodeConditionalCheckFailed, "The conditional request failed")
 
-	out, err := d.UpdateItem(ctx, &UpdateItemInput{TableName: table, Key: key, ReturnValues: Some("ALL_NEW"), Legacy: Legacy{AttributeUpdates: map[string]AttributeUpdate{
+	out, err := d.UpdateItem(ctx, &WriteInput{TableName: table, Item: key, ReturnValues: Some("ALL_NEW"), Legacy: Legacy{AttributeUpdates: map[string]AttributeUpdate{
 		"n": {Action: Some("ADD"), Value: value(`{"N":"3"}`)},
 		"x": {Value: value(`{"S":"y"}`)},
 		"z": {Action: Some("DELETE")},
@@ -82,11 +82,11 @@ func TestLegacyValidation(t *testing.T) {
 	table := Some(d.music())
 	const p = "One or more parameter values were invalid: "
 	put := func(l Legacy) error {
-		_, err := d.PutItem(ctx, &PutItemInput{TableName: table, Item: arg(`{"artist":{"S":"a"},"song":{"S":"b"}}`), Legacy: l})
+		_, err := d.PutItem(ctx, &WriteInput{TableName: table, Item: arg(`{"artist":{"S":"a"},"song":{"S":"b"}}`), Legacy: l})
 		return err
 	}
 	update := func(l Legacy) error {
-		_, err := d.UpdateItem(ctx, &UpdateItemInput{TableName: table, Key: arg(`{"artist":{"S":"a"},"song":{"S":"b"}}`), Legacy: l})
+		_, err := d.UpdateItem(ctx, &WriteInput{TableName: table, Item: arg(`{"artist":{"S":"a"},"song":{"S":"b"}}`), Legacy: l})
 		return err
 	}
 	query := func(l Legacy) error {

@@ -44,8 +44,7 @@ func (s *Service) ListStreams(_ context.Context, in *ListStreamsInput) (*ListStr
 
 func listStreamsShape(in *ListStreamsInput) (table string, err error) {
 	var sh shape
-	sh.least("limit", in.Limit, 1)
-	sh.most("limit", in.Limit, streamsPageMax)
+	sh.limit(in.Limit, streamsPageMax)
 	sh.length("exclusiveStartStreamArn", in.StartARN, arnLengthMin, arnLengthMax)
 	var ref tableRef
 	if in.TableName.Set {

@@ -9,8 +9,7 @@ const listTablesMax = 100
 func (s *Service) ListTables(_ context.Context, in *ListTablesInput) (*ListTablesOutput, error) {
 	var sh shape
 	sh.name("exclusiveStartTableName", in.Start)
-	sh.least("limit", in.Limit, 1)
-	sh.most("limit", in.Limit, listTablesMax)
+	sh.limit(in.Limit, listTablesMax)
 	if err := sh.err(); err != nil {
 		return nil, err
 	}

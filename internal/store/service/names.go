@@ -34,7 +34,7 @@ func dataTable(v Opt[string]) (tableRef, error) {
 func (s *shape) dataTable(path string, v Opt[string]) tableRef {
 	switch {
 	case !v.Set:
-		s.null(path)
+		s.Null(path)
 	case isARN(v.V):
 		s.length(path, v, 1, arnLengthMax)
 	case v.V == "":

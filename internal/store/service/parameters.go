@@ -1,6 +1,8 @@
 package service
 
 import (
+	"slices"
+
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 	"github.com/mayflydb/mayfly/internal/store/expr"
 )
@@ -80,25 +82,13 @@ func projectionSession(names Names, projection Opt[string], legacy *Legacy) (*ex
 
 // usesValues reports whether an expression is present that can use values.
 func (p *parameters) usesValues() bool {
-	for _, e := range p.expressions {
-		for _, kind := range p.valued {
-			if e.present && e.name == kind {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.expressions, func(e parameter) bool { return e.present && slices.Contains(p.valued, e.name) })
 }
 
 func (v Values) present() bool { return v.V != nil || v.Err != nil }
 
 func anyPresent(ps []parameter) bool {
-	for _, p := range ps {
-		if p.present {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(ps, func(p parameter) bool { return p.present })
 }
 
 func presentNames(ps []parameter) []string {
@@ -109,14 +99,6 @@ func presentNames(ps []parameter) []string {
 		}
 	}
 	return names
-}
-
-// unused returns the error for placeholders that no expression used.
-func unused(sess *expr.Session) error {
-	if sess == nil {
-		return nil
-	}
-	return sess.Unused()
 }
 
 // itemTooLarge reports whether an item counts more than 400 KB. The encoded form is never much

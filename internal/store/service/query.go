@@ -34,7 +34,7 @@ func (s *Service) Query(ctx context.Context, in *QueryInput) (*PageOutput, error
 func queryShape(in *QueryInput) (tableRef, error) {
 	var s shape
 	if in.Limit.Set && in.Limit.V < 1 {
-		s.add("Value at 'Limit' failed to satisfy constraint: Member must have value greater than or equal to 1")
+		s.Add("Value at 'Limit' failed to satisfy constraint: Member must have value greater than or equal to 1")
 	}
 	s.conditions("keyConditions", in.Legacy.KeyConditions)
 	s.enum("returnConsumedCapacity", in.ReturnConsumedCapacity, enumCapacity)
@@ -73,13 +73,13 @@ func compileQuery(in *QueryInput) (*query, error) {
 	if q.key, err = compileKeyCondition(sess, in); err != nil {
 		return nil, err
 	}
-	if q.filter, err = readFilter(sess, in.Filter, in.Legacy.QueryFilter, &in.Legacy); err != nil {
+	if q.filter, err = compileFilter(sess, in.Filter, in.Legacy.QueryFilter, &in.Legacy); err != nil {
 		return nil, err
 	}
-	if q.projection, err = compileReadProjection(sess, in.Projection, &in.Legacy); err != nil {
+	if q.projection, err = compileProjection(sess, in.Projection, &in.Legacy); err != nil {
 		return nil, err
 	}
-	if err := unused(sess); err != nil {
+	if err := sess.Unused(); err != nil {
 		return nil, err
 	}
 	return q, q.key.Check()
@@ -116,18 +116,18 @@ func compileKeyCondition(sess *expr.Session, in *QueryInput) (*expr.KeyCondition
 	}
 }
 
-// readFilter returns the compiled filter of a Query or Scan, from FilterExpression or the legacy
+// compileFilter returns the compiled filter of a Query or Scan, from FilterExpression or the legacy
 // filter.
-func readFilter(sess *expr.Session, text Opt[string], old map[string]LegacyCondition, legacy *Legacy) (*expr.Condition, error) {
+func compileFilter(sess *expr.Session, text Opt[string], old map[string]LegacyCondition, legacy *Legacy) (*expr.Condition, error) {
 	if text.Set {
 		return sess.Condition(expr.FilterExpression, text.V)
 	}
 	return legacyFilter(old, legacy)
 }
 
-// compileReadProjection returns the compiled projection of a Query or Scan, from
-// ProjectionExpression or AttributesToGet.
-func compileReadProjection(sess *expr.Session, text Opt[string], legacy *Legacy) (*expr.Projection, error) {
+// compileProjection returns the compiled projection of a read, from ProjectionExpression or
+// AttributesToGet, or nil if it has neither.
+func compileProjection(sess *expr.Session, text Opt[string], legacy *Legacy) (*expr.Projection, error) {
 	if text.Set {
 		return sess.Projection(text.V)
 	}

@@ -267,8 +267,8 @@ func TestQueryFetchesFromOneState(t *testing.T) {
 	done := make(chan error)
 	stop := make(chan struct{})
 	go func() {
-		put := PutItemInput{TableName: Some(table), Item: arg(`{"artist":{"S":"a"},"song":{"S":"s"},"year":{"N":"1"},"notes":{"S":"n"}}`)}
-		remove := DeleteItemInput{TableName: Some(table), Key: arg(`{"artist":{"S":"a"},"song":{"S":"s"}}`)}
+		put := WriteInput{TableName: Some(table), Item: arg(`{"artist":{"S":"a"},"song":{"S":"s"},"year":{"N":"1"},"notes":{"S":"n"}}`)}
+		remove := WriteInput{TableName: Some(table), Item: arg(`{"artist":{"S":"a"},"song":{"S":"s"}}`)}
 		for {
 			select {
 			case <-stop:

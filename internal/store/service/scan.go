@@ -70,15 +70,15 @@ func compileScan(in *ScanInput) (*expr.Condition, *expr.Projection, error) {
 	if err := checkSelect(in.Select, in.IndexName, in.Projection, &in.Legacy, wordBare); err != nil {
 		return nil, nil, err
 	}
-	filter, err := readFilter(sess, in.Filter, in.Legacy.ScanFilter, &in.Legacy)
+	filter, err := compileFilter(sess, in.Filter, in.Legacy.ScanFilter, &in.Legacy)
 	if err != nil {
 		return nil, nil, err
 	}
-	projection, err := compileReadProjection(sess, in.Projection, &in.Legacy)
+	projection, err := compileProjection(sess, in.Projection, &in.Legacy)
 	if err != nil {
 		return nil, nil, err
 	}
-	return filter, projection, unused(sess)
+	return filter, projection, sess.Unused()
 }
 
 func scanSession(in *ScanInput) (*expr.Session, error) {

@@ -26,6 +26,7 @@
 package service
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/binary"
 	"time"
@@ -77,9 +78,9 @@ type Service struct {
 func New(o Options) *Service {
 	s := &Service{
 		engine:   o.Engine,
-		region:   orDefault(o.Region, "us-east-1"),
-		account:  orDefault(o.Account, "000000000000"),
-		endpoint: orDefault(o.Endpoint, "localhost:8000"),
+		region:   cmp.Or(o.Region, "us-east-1"),
+		account:  cmp.Or(o.Account, "000000000000"),
+		endpoint: cmp.Or(o.Endpoint, "localhost:8000"),
 		expiry:   o.Expiry,
 		elapsed:  o.Elapsed,
 		off:      o.SwitchedOff,
@@ -106,11 +107,4 @@ func describedTable(e *engine.Engine, name string) (*engine.Table, *engine.Table
 	}
 	d, err := t.Describe()
 	return t, d, err
-}
-
-func orDefault(s, def string) string {
-	if s == "" {
-		return def
-	}
-	return s
 }

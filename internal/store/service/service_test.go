@@ -126,7 +126,7 @@ func vals(text string) Values {
 // put puts an item and fails the test on an error.
 func (d *db) put(table, text string) {
 	d.t.Helper()
-	if _, err := d.PutItem(ctx, &PutItemInput{TableName: Some(table), Item: arg(text)}); err != nil {
+	if _, err := d.PutItem(ctx, &WriteInput{TableName: Some(table), Item: arg(text)}); err != nil {
 		d.t.Fatalf("put %s: %v", text, err)
 	}
 }

@@ -1,13 +1,12 @@
 package service
 
-import (
-	"github.com/mayflydb/mayfly/internal/constraint"
-)
+import "github.com/mayflydb/mayfly/internal/constraint"
 
 // shape collects the members of a request that violate constraints of the API's model. One message
 // names all of them, at most ten, before any other check. The zero shape is ready for use, and
-// allocates nothing for a valid request.
-type shape struct{ problems constraint.Problems }
+// allocates nothing for a valid request. Its own methods check optional members: an absent one is
+// valid.
+type shape struct{ constraint.Problems }
 
 // The enumerations, in the order in which the API prints them.
 var (
@@ -28,52 +27,39 @@ var (
 	enumStreamViewType = []string{"NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "KEYS_ONLY"}
 )
 
-// fail records that value, at path, violates a constraint.
-func (s *shape) fail(value, path, constraint string) { s.problems.Fail(value, path, constraint) }
-
-// add records a problem with a text of its own.
-func (s *shape) add(problem string) { s.problems.Add(problem) }
-
-// null records that the required member at path is absent.
-func (s *shape) null(path string) { s.problems.Null(path) }
-
-// required checks that a member is present.
-func (s *shape) required(path string, present bool) { s.problems.Required(path, present) }
-
-// enum checks a member against its enumeration and reports whether it is valid. An absent member
-// is.
+// enum checks a member against its enumeration, and reports whether it is valid.
 func (s *shape) enum(path string, v Opt[string], set []string) bool {
-	return !v.Set || s.problems.Enum(path, v.V, set)
+	return !v.Set || s.Enum(path, v.V, set)
 }
 
-// length checks the length of a string in characters. An absent string is valid.
+// length checks the length of a string in characters.
 func (s *shape) length(path string, v Opt[string], least, most int) {
 	if v.Set {
-		s.problems.Length(path, v.V, least, most)
+		s.Length(path, v.V, least, most)
 	}
 }
 
-// count checks the number of elements of a list or map. printed returns the value as the API prints
-// it.
-func (s *shape) count(path string, n, least, most int, printed func() string) {
-	s.problems.Count(path, n, least, most, printed)
-}
-
-// least checks that a number is not below a bound. An absent number is valid.
+// least checks that a number is not below a bound.
 func (s *shape) least(path string, v Opt[int64], bound int64) {
 	if v.Set {
-		s.problems.Least(path, v.V, bound)
+		s.Least(path, v.V, bound)
 	}
 }
 
-// most checks that a number is not above a bound. An absent number is valid.
+// most checks that a number is not above a bound.
 func (s *shape) most(path string, v Opt[int64], bound int64) {
 	if v.Set {
-		s.problems.Most(path, v.V, bound)
+		s.Most(path, v.V, bound)
 	}
 }
 
-// name checks an index name: pattern, then length. An absent name is valid.
+// limit checks the size of a page.
+func (s *shape) limit(v Opt[int64], most int64) {
+	s.least("limit", v, 1)
+	s.most("limit", v, most)
+}
+
+// name checks an index name: pattern, then length.
 func (s *shape) name(path string, v Opt[string]) {
 	if v.Set && !constraint.NameLetters(v.V) {
 		s.pattern(path, v.V)
@@ -81,14 +67,14 @@ func (s *shape) name(path string, v Opt[string]) {
 	s.length(path, v, nameLengthMin, nameLengthMax)
 }
 
-func (s *shape) pattern(path, value string) { s.problems.Pattern(path, value, "[a-zA-Z0-9_.-]+") }
+func (s *shape) pattern(path, value string) { s.Pattern(path, value, "[a-zA-Z0-9_.-]+") }
 
 // err returns the ValidationException that names all recorded problems, or nil.
 func (s *shape) err() error {
-	if !s.problems.Any() {
+	if !s.Any() {
 		return nil
 	}
-	return invalid(s.problems.Message())
+	return invalid(s.Message())
 }
 
 // printedList returns a list of strings as the API prints it in a message.

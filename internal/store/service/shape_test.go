@@ -8,7 +8,7 @@ import (
 func TestShapeNamesAtMostTen(t *testing.T) {
 	var s shape
 	for range 12 {
-		s.null("x")
+		s.Null("x")
 	}
 	one := "Value null at 'x' failed to satisfy constraint: Member must not be null"
 	invalidRequest(t, s.err(), "10 validation errors detected: "+strings.Repeat(one+"; ", 9)+one)

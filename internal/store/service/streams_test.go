@@ -58,7 +58,7 @@ func TestStreamRecords(t *testing.T) {
 	d.put("Music", `{"artist":{"S":"a"},"song":{"S":"b"}}`)
 	d.put("Music", `{"artist":{"S":"a"},"song":{"S":"b"}}`) // changes nothing
 	d.put("Music", `{"artist":{"S":"a"},"song":{"S":"b"},"label":{"S":"x"}}`)
-	if _, err := d.DeleteItem(ctx, &DeleteItemInput{TableName: Some("Music"), Key: arg(`{"artist":{"S":"a"},"song":{"S":"b"}}`)}); err != nil {
+	if _, err := d.DeleteItem(ctx, &WriteInput{TableName: Some("Music"), Item: arg(`{"artist":{"S":"a"},"song":{"S":"b"}}`)}); err != nil {
 		t.Fatal(err)
 	}
 	var b strings.Builder

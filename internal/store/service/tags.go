@@ -71,11 +71,7 @@ func (s *Service) ListTagsOfResource(_ context.Context, in *ListTagsInput) (*Lis
 	if err != nil {
 		return nil, err
 	}
-	t, err := s.engine.Table(namespace, table)
-	if err != nil {
-		return nil, tagError(err, in.ARN.V)
-	}
-	d, err := t.Describe()
+	_, d, err := describedTable(s.engine, table)
 	if err != nil {
 		return nil, tagError(err, in.ARN.V)
 	}
@@ -137,9 +133,9 @@ func taggedTable(arn Opt[string]) (string, error) {
 func (s *shape) tags(tags []Tag) {
 	for i, tag := range tags {
 		path := member("tags", i)
-		s.required(path+".key", tag.Key.Set)
+		s.Required(path+".key", tag.Key.Set)
 		s.length(path+".key", tag.Key, 1, tagKeyMax)
-		s.required(path+".value", tag.Value.Set)
+		s.Required(path+".value", tag.Value.Set)
 		s.length(path+".value", tag.Value, 0, tagValueMax)
 	}
 }

@@ -41,12 +41,12 @@ func (s *Service) UpdateTimeToLive(ctx context.Context, in *UpdateTimeToLiveInpu
 func updateTimeToLiveShape(in *UpdateTimeToLiveInput) error {
 	var s shape
 	if !in.Present {
-		s.null("timeToLiveSpecification")
+		s.Null("timeToLiveSpecification")
 		return s.err()
 	}
-	s.required("timeToLiveSpecification.attributeName", in.Attribute.Set)
+	s.Required("timeToLiveSpecification.attributeName", in.Attribute.Set)
 	s.length("timeToLiveSpecification.attributeName", in.Attribute, 1, attributeNameKeysMax)
-	s.required("timeToLiveSpecification.enabled", in.Enabled.Set)
+	s.Required("timeToLiveSpecification.enabled", in.Enabled.Set)
 	return s.err()
 }
 
@@ -74,11 +74,7 @@ func (s *Service) DescribeTimeToLive(_ context.Context, in *TableNameInput) (*De
 	if err != nil {
 		return nil, err
 	}
-	t, err := s.engine.Table(namespace, ref.name)
-	if err != nil {
-		return nil, apiError(err, ref.name)
-	}
-	d, err := t.Describe()
+	_, d, err := describedTable(s.engine, ref.name)
 	if err != nil {
 		return nil, apiError(err, ref.name)
 	}

@@ -63,23 +63,39 @@ func cancels(err error) bool {
 	return errorCode(err) == dynamo.CodeValidation
 }
 
-// someError reports whether any action failed.
-func someError(errs []error) bool {
-	for _, err := range errs {
-		if err != nil {
-			return true
+// bindAll binds the n actions of a transaction, and refuses two actions on one item. bind finds the
+// table and key of the i-th action, and same compares two bound ones.
+func bindAll(n int, bind func(i int) error, same func(i, j int) bool) error {
+	errs := make([]error, n)
+	failed := false
+	for i := range n {
+		err := bind(i)
+		if err != nil && !cancels(err) {
+			return apiError(err, "")
+		}
+		errs[i] = apiError(err, "")
+		failed = failed || err != nil
+	}
+	if failed {
+		return cancelled(errs)
+	}
+	for i := range n {
+		for j := range i {
+			if same(i, j) {
+				return invalid(msgSameItem)
+			}
 		}
 	}
-	return false
+	return nil
 }
 
 // transactItems checks the number of actions.
 func (s *shape) transactItems(n int, present bool) {
 	if !present {
-		s.null("transactItems")
+		s.Null("transactItems")
 		return
 	}
-	s.count("transactItems", n, 1, transactItemsMax, func() string {
+	s.Count("transactItems", n, 1, transactItemsMax, func() string {
 		if n == 0 {
 			return "[]"
 		}

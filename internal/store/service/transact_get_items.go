@@ -72,7 +72,7 @@ func newTransactGets(in *TransactGetItemsInput) ([]transactGet, error) {
 			return nil, get.Key.Err
 		}
 		gets[i].item = get.Key.Item
-		if gets[i].projection, err = readProjection(sess, get.Projection, &Legacy{}); err != nil {
+		if gets[i].projection, err = onlyProjection(sess, get.Projection, &Legacy{}); err != nil {
 			return nil, err
 		}
 	}
@@ -85,11 +85,11 @@ func transactGetShape(in *TransactGetItemsInput, gets []transactGet) error {
 	for i := range in.Items {
 		path := member("transactItems", i) + ".get"
 		if !in.Items[i].Present {
-			s.null(path)
+			s.Null(path)
 			continue
 		}
 		gets[i].ref = s.dataTable(path+".tableName", in.Items[i].TableName)
-		s.required(path+".key", in.Items[i].Key.present())
+		s.Required(path+".key", in.Items[i].Key.present())
 	}
 	s.enum("returnConsumedCapacity", in.ReturnConsumedCapacity, enumCapacity)
 	return s.err()
@@ -97,30 +97,14 @@ func transactGetShape(in *TransactGetItemsInput, gets []transactGet) error {
 
 // bindTransactGets checks the keys against the tables' schemas.
 func (s *Service) bindTransactGets(gets []transactGet) error {
-	errs := make([]error, len(gets))
-	for i := range gets {
+	bind := func(i int) (err error) {
 		g := &gets[i]
-		t, err := s.engine.Table(namespace, g.ref.name)
-		if err == nil {
-			g.table = t
-			g.key, err = lookupKey(t.Desc(), g.item)
+		if g.table, err = s.engine.Table(namespace, g.ref.name); err == nil {
+			g.key, err = lookupKey(g.table.Desc(), g.item)
 		}
-		if err != nil && !cancels(err) {
-			return apiError(err, "")
-		}
-		errs[i] = apiError(err, "")
+		return err
 	}
-	if someError(errs) {
-		return cancelled(errs)
-	}
-	for i := range gets {
-		for j := range gets[:i] {
-			if gets[i].table == gets[j].table && gets[i].key == gets[j].key {
-				return invalid(msgSameItem)
-			}
-		}
-	}
-	return nil
+	return bindAll(len(gets), bind, func(i, j int) bool { return gets[i].table == gets[j].table && gets[i].key == gets[j].key })
 }
 
 func transactGetOutput(gets []transactGet, mode capacityMode) *TransactGetItemsOutput {

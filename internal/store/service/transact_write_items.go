@@ -6,7 +6,6 @@ import (
 
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 	"github.com/mayflydb/mayfly/internal/store/engine"
-	"github.com/mayflydb/mayfly/internal/store/expr"
 )
 
 // TransactWriteItems executes up to 100 actions, all of them or none.
@@ -94,32 +93,36 @@ func transactWriteShape(in *TransactWriteItemsInput) error {
 
 // transactAction checks the shape of one entry. The number of its actions is checked later.
 func (s *shape) transactAction(path string, a *TransactAction) {
-	onFail := "returnValuesOnConditionCheckFailure"
-	if c := a.Check; c != nil {
-		path := path + ".conditionCheck."
-		s.dataTable(path+"tableName", c.TableName)
-		s.required(path+"key", c.Key.present())
-		s.required(path+"conditionExpression", c.Condition.Set)
-		s.enum(path+onFail, c.ReturnValuesOnConditionFail, enumReturnOnFail)
+	for _, m := range a.members() {
+		if m.in == nil {
+			continue
+		}
+		path := path + "." + m.name + "."
+		s.dataTable(path+"tableName", m.in.TableName)
+		s.Required(path+m.item, m.in.Item.present())
+		switch m.kind {
+		case actionCheck:
+			s.Required(path+"conditionExpression", m.in.Condition.Set)
+		case actionUpdate:
+			s.Required(path+"updateExpression", m.in.Update.Set)
+		}
+		s.enum(path+"returnValuesOnConditionCheckFailure", m.in.ReturnValuesOnConditionFail, enumReturnOnFail)
 	}
-	if p := a.Put; p != nil {
-		path := path + ".put."
-		s.dataTable(path+"tableName", p.TableName)
-		s.required(path+"item", p.Item.present())
-		s.enum(path+onFail, p.ReturnValuesOnConditionFail, enumReturnOnFail)
-	}
-	if u := a.Update; u != nil {
-		path := path + ".update."
-		s.dataTable(path+"tableName", u.TableName)
-		s.required(path+"key", u.Key.present())
-		s.required(path+"updateExpression", u.Update.Set)
-		s.enum(path+onFail, u.ReturnValuesOnConditionFail, enumReturnOnFail)
-	}
-	if d := a.Delete; d != nil {
-		path := path + ".delete."
-		s.dataTable(path+"tableName", d.TableName)
-		s.required(path+"key", d.Key.present())
-		s.enum(path+onFail, d.ReturnValuesOnConditionFail, enumReturnOnFail)
+}
+
+// transactMember is a member of an entry: its name, the name of its item or key, and the action.
+type transactMember struct {
+	name, item string
+	kind       actionKind
+	in         *WriteInput // nil: absent
+}
+
+func (a *TransactAction) members() [4]transactMember {
+	return [...]transactMember{
+		{"conditionCheck", "key", actionCheck, a.Check},
+		{"put", "item", actionPut, a.Put},
+		{"update", "key", actionUpdate, a.Update},
+		{"delete", "key", actionDelete, a.Delete},
 	}
 }
 
@@ -146,68 +149,28 @@ func newTransactWrites(entries []TransactAction) ([]*action, error) {
 
 // newTransactWrite returns the action of one entry and its TableName.
 func newTransactWrite(entry *TransactAction) (a *action, table Opt[string], err error) {
+	var only transactMember
 	given := 0
-	for _, present := range [...]bool{entry.Check != nil, entry.Put != nil, entry.Update != nil, entry.Delete != nil} {
-		if present {
+	for _, m := range entry.members() {
+		if m.in != nil {
+			only = m
 			given++
 		}
 	}
-	switch {
-	case given != 1:
+	if given != 1 {
 		return nil, table, invalid("TransactItems can only contain one of Check, Put, Update or Delete")
-	case entry.Put != nil:
-		a, err = newPut(entry.Put, wordBare)
-		return a, entry.Put.TableName, err
-	case entry.Update != nil:
-		a, err = newUpdate(entry.Update, wordBare)
-		return a, entry.Update.TableName, err
-	case entry.Delete != nil:
-		a, err = newDelete(entry.Delete)
-		return a, entry.Delete.TableName, err
-	default:
-		a, err = newCheck(entry.Check)
-		return a, entry.Check.TableName, err
 	}
+	a, err = newAction(only.kind, only.in, wordBare)
+	return a, only.in.TableName, err
 }
 
-func newCheck(in *ConditionCheck) (*action, error) {
-	sess, err := conditionSession(in.Names, in.Values, in.Condition, &Legacy{})
-	if err != nil {
-		return nil, err
-	}
-	if in.Key.Err != nil {
-		return nil, in.Key.Err
-	}
-	a := &action{kind: actionCheck, item: in.Key.Item}
-	a.returnOnFail = in.ReturnValuesOnConditionFail.V == returnAllOld
-	if a.condition, err = sess.Condition(expr.ConditionExpression, in.Condition.V); err != nil {
-		return nil, err
-	}
-	return a, sess.Unused()
-}
-
-// bindTransaction binds the actions and refuses two actions on one item.
+// bindTransaction checks the actions against the tables' schemas.
 func (s *Service) bindTransaction(actions []*action, mode capacityMode) error {
-	errs := make([]error, len(actions))
-	for i, a := range actions {
-		a.returnOld = mode != capacityNone
-		err := a.bind(s.engine)
-		if err != nil && !cancels(err) {
-			return apiError(err, "")
-		}
-		errs[i] = apiError(err, "")
+	bind := func(i int) error {
+		actions[i].returnOld = mode != capacityNone
+		return actions[i].bind(s.engine)
 	}
-	if someError(errs) {
-		return cancelled(errs)
-	}
-	for i, a := range actions {
-		for _, b := range actions[:i] {
-			if a.sameItem(b) {
-				return invalid(msgSameItem)
-			}
-		}
-	}
-	return nil
+	return bindAll(len(actions), bind, func(i, j int) bool { return actions[i].sameItem(actions[j]) })
 }
 
 // tokenError refuses a ClientRequestToken that was used with other content before.

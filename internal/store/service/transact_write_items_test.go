@@ -13,21 +13,21 @@ import (
 
 // The actions of the tests, all on the table Counters.
 func putAction(text string) TransactAction {
-	return TransactAction{Put: &PutItemInput{TableName: Some("Counters"), Item: arg(text)}}
+	return TransactAction{Put: &WriteInput{TableName: Some("Counters"), Item: arg(text)}}
 }
 
 func checkAction(key, condition string) TransactAction {
-	return TransactAction{Check: &ConditionCheck{TableName: Some("Counters"), Key: arg(key), Condition: Some(condition)}}
+	return TransactAction{Check: &WriteInput{TableName: Some("Counters"), Item: arg(key), Condition: Some(condition)}}
 }
 
 func addAction(key string) TransactAction {
-	return TransactAction{Update: &UpdateItemInput{
-		TableName: Some("Counters"), Key: arg(key), Update: Some("ADD n :one"), Values: vals(`{":one":{"N":"1"}}`),
+	return TransactAction{Update: &WriteInput{
+		TableName: Some("Counters"), Item: arg(key), Update: Some("ADD n :one"), Values: vals(`{":one":{"N":"1"}}`),
 	}}
 }
 
 func deleteAction(key string) TransactAction {
-	return TransactAction{Delete: &DeleteItemInput{TableName: Some("Counters"), Key: arg(key)}}
+	return TransactAction{Delete: &WriteInput{TableName: Some("Counters"), Item: arg(key)}}
 }
 
 func (d *db) transact(token string, actions ...TransactAction) error {

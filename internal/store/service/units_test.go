@@ -72,19 +72,19 @@ func TestConsumed(t *testing.T) {
 	type call func(d *db, ask Opt[string]) ([]*Capacity, error)
 	put := func(item ItemArg) call {
 		return func(d *db, ask Opt[string]) ([]*Capacity, error) {
-			out, err := d.PutItem(ctx, &PutItemInput{TableName: Some("Music"), Item: item, ReturnConsumedCapacity: ask})
+			out, err := d.PutItem(ctx, &WriteInput{TableName: Some("Music"), Item: item, ReturnConsumedCapacity: ask})
 			return one(out.Capacity), err
 		}
 	}
-	update := func(in UpdateItemInput) call {
+	update := func(in WriteInput) call {
 		return func(d *db, ask Opt[string]) ([]*Capacity, error) {
-			in.TableName, in.Key, in.ReturnConsumedCapacity = Some("Music"), song("a", ""), ask
+			in.TableName, in.Item, in.ReturnConsumedCapacity = Some("Music"), song("a", ""), ask
 			out, err := d.UpdateItem(ctx, &in)
 			return one(out.Capacity), err
 		}
 	}
 	remove := func(d *db, ask Opt[string]) ([]*Capacity, error) {
-		out, err := d.DeleteItem(ctx, &DeleteItemInput{TableName: Some("Music"), Key: song("a", ""), ReturnConsumedCapacity: ask})
+		out, err := d.DeleteItem(ctx, &WriteInput{TableName: Some("Music"), Item: song("a", ""), ReturnConsumedCapacity: ask})
 		return one(out.Capacity), err
 	}
 	get := func(name string, consistent bool) call {
@@ -109,7 +109,7 @@ func TestConsumed(t *testing.T) {
 	}
 	transact := func(d *db, ask Opt[string]) ([]*Capacity, error) {
 		out, err := d.TransactWriteItems(ctx, &TransactWriteItemsInput{
-			Items:              []TransactAction{{Put: &PutItemInput{TableName: Some("Music"), Item: song("t", indexed+kb(1))}}, putAction(`{"id":{"S":"t"}}`)},
+			Items:              []TransactAction{{Put: &WriteInput{TableName: Some("Music"), Item: song("t", indexed+kb(1))}}, putAction(`{"id":{"S":"t"}}`)},
 			ClientRequestToken: Some("token"), ReturnConsumedCapacity: ask,
 		})
 		return out.Capacity, err
@@ -123,8 +123,8 @@ func TestConsumed(t *testing.T) {
 		{"into both, and the local one's units are the table's", put(song("a", indexed+kb(1))), "Music w2, Music/byGenre w1"},
 		{"growing to 3 KB; its entries stay as they are", put(song("a", indexed+kb(3))), "Music w3"},
 		{"and back: the larger size counts", put(song("a", indexed+kb(1))), "Music w3"},
-		{"an update that changes nothing", update(UpdateItemInput{Update: Some("REMOVE nothing")}), "Music w1"},
-		{"the keys of both indexes change", update(UpdateItemInput{Update: Some("SET #y = :y"), Names: map[string]string{"#y": "year"}, Values: vals(`{":y":{"N":"7"}}`)}), "Music w3, Music/byGenre w2"},
+		{"an update that changes nothing", update(WriteInput{Update: Some("REMOVE nothing")}), "Music w1"},
+		{"the keys of both indexes change", update(WriteInput{Update: Some("SET #y = :y"), Names: map[string]string{"#y": "year"}, Values: vals(`{":y":{"N":"7"}}`)}), "Music w3, Music/byGenre w2"},
 		{"gone from all", remove, "Music w2, Music/byGenre w1"},
 		{"there is none", remove, "Music w1"},
 		{"a batch", func(d *db, ask Opt[string]) ([]*Capacity, error) {
@@ -190,18 +190,18 @@ func TestConsumedByRefusals(t *testing.T) {
 		want  string
 	}{
 		{"a put over 3 KB", func() error {
-			_, err := d.PutItem(ctx, &PutItemInput{TableName: table, Item: a, Condition: Some("attribute_not_exists(id)")})
+			_, err := d.PutItem(ctx, &WriteInput{TableName: table, Item: a, Condition: Some("attribute_not_exists(id)")})
 			return err
 		}, "Counters w3"},
 		{"an update of nothing", func() error {
-			_, err := d.UpdateItem(ctx, &UpdateItemInput{TableName: table, Key: arg(`{"id":{"S":"none"}}`), Update: Some("SET n = id"), Condition: Some("attribute_exists(id)")})
+			_, err := d.UpdateItem(ctx, &WriteInput{TableName: table, Item: arg(`{"id":{"S":"none"}}`), Update: Some("SET n = id"), Condition: Some("attribute_exists(id)")})
 			return err
 		}, "Counters w1"},
 		{"a transaction, all of it", func() error {
 			return d.transact("", putAction(large), checkAction(`{"id":{"S":"a"}}`, "attribute_not_exists(id)"))
 		}, "Counters w10"},
 		{"an update of the wrong kind", func() error {
-			_, err := d.UpdateItem(ctx, &UpdateItemInput{TableName: table, Key: a, Update: Some("ADD x :v"), Values: vals(`{":v":{"N":"1"}}`)})
+			_, err := d.UpdateItem(ctx, &WriteInput{TableName: table, Item: a, Update: Some("ADD x :v"), Values: vals(`{":v":{"N":"1"}}`)})
 			return err
 		}, ""},
 		{"a key of the wrong kind", func() error {

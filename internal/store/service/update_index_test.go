@@ -133,11 +133,11 @@ func TestWritesAfterIndexIsAdded(t *testing.T) {
 	d.updateMusic(adding(index("byLabel", "ALL", "label", "mood"), "label:S", "mood:S"))
 	for _, when := range []string{"while it is built", "when it is built"} {
 		t.Run(when, func(t *testing.T) {
-			_, err := d.PutItem(ctx, &PutItemInput{TableName: Some(table), Item: arg(`{"artist":{"S":"b"},"song":{"S":"s"},"label":{"N":"1"}}`)})
+			_, err := d.PutItem(ctx, &WriteInput{TableName: Some(table), Item: arg(`{"artist":{"S":"b"},"song":{"S":"s"},"label":{"N":"1"}}`)})
 			invalidRequest(t, err, "One or more parameter values were invalid: Type mismatch for Index Key label Expected: S Actual: N IndexName: byLabel")
 			update := func(expression string) error {
-				_, err := d.UpdateItem(ctx, &UpdateItemInput{
-					TableName: Some(table), Key: arg(`{"artist":{"S":"a"},"song":{"S":"s"}}`), Update: Some(expression), Values: vals(`{":v":{"S":"x"}}`),
+				_, err := d.UpdateItem(ctx, &WriteInput{
+					TableName: Some(table), Item: arg(`{"artist":{"S":"a"},"song":{"S":"s"}}`), Update: Some(expression), Values: vals(`{":v":{"S":"x"}}`),
 				})
 				return err
 			}
@@ -147,8 +147,8 @@ func TestWritesAfterIndexIsAdded(t *testing.T) {
 			if err := update("SET mood = :v"); err != nil {
 				t.Errorf("an update of one of two attributes that did not fit: %v", err)
 			}
-			refusedUpdate := UpdateItemInput{
-				TableName: Some(table), Key: arg(`{"artist":{"S":"a"},"song":{"S":"s"}}`), Update: Some("SET mood = :v"), Values: vals(`{":v":{"N":"2"}}`),
+			refusedUpdate := WriteInput{
+				TableName: Some(table), Item: arg(`{"artist":{"S":"a"},"song":{"S":"s"}}`), Update: Some("SET mood = :v"), Values: vals(`{":v":{"N":"2"}}`),
 			}
 			_, err = d.UpdateItem(ctx, &refusedUpdate)
 			invalidRequest(t, err, "The update expression attempted to update the secondary index key to unsupported type")

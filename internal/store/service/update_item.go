@@ -7,7 +7,7 @@ import (
 )
 
 // UpdateItem changes attributes of an item, and creates the item if there is none.
-func (s *Service) UpdateItem(ctx context.Context, in *UpdateItemInput) (*WriteOutput, error) {
+func (s *Service) UpdateItem(ctx context.Context, in *WriteInput) (*WriteOutput, error) {
 	ref, err := dataTable(in.TableName)
 	if err != nil {
 		return nil, err
@@ -15,7 +15,7 @@ func (s *Service) UpdateItem(ctx context.Context, in *UpdateItemInput) (*WriteOu
 	if err := updateItemShape(in); err != nil {
 		return nil, err
 	}
-	a, err := newUpdate(in, wordEnveloped)
+	a, err := newAction(actionUpdate, in, wordEnveloped)
 	if err != nil {
 		return nil, err
 	}
@@ -25,9 +25,9 @@ func (s *Service) UpdateItem(ctx context.Context, in *UpdateItemInput) (*WriteOu
 
 // updateItemShape names only the first bad enumeration, unlike the other writes, and ReturnValues
 // before all.
-func updateItemShape(in *UpdateItemInput) error {
+func updateItemShape(in *WriteInput) error {
 	var s shape
-	s.required("key", in.Key.present())
+	s.Required("key", in.Item.present())
 	s.expected(&in.Legacy)
 	s.attributeUpdates(&in.Legacy)
 	enums := [...]struct {
@@ -48,27 +48,6 @@ func updateItemShape(in *UpdateItemInput) error {
 	return s.err()
 }
 
-// newUpdate makes the remaining checks that need no table, compiles the expressions and returns the
-// action.
-func newUpdate(in *UpdateItemInput, w wording) (*action, error) {
-	sess, err := updateSession(in)
-	if err != nil {
-		return nil, w.request(err)
-	}
-	if in.Key.Err != nil {
-		return nil, w.value(in.Key.Err)
-	}
-	a := &action{kind: actionUpdate, item: in.Key.Item, legacy: !in.Update.Set}
-	a.returnOnFail = in.ReturnValuesOnConditionFail.V == returnAllOld
-	if a.update, err = compileUpdate(sess, in.Update, &in.Legacy); err != nil {
-		return nil, w.request(err)
-	}
-	if a.condition, err = writeCondition(sess, in.Condition, &in.Legacy); err != nil {
-		return nil, w.request(err)
-	}
-	return a, w.request(unused(sess))
-}
-
 // compileUpdate returns the compiled update, from UpdateExpression or AttributeUpdates. A request
 // without either leaves the item unchanged, or creates one that has only its key.
 func compileUpdate(sess *expr.Session, text Opt[string], legacy *Legacy) (*expr.Update, error) {
@@ -78,7 +57,7 @@ func compileUpdate(sess *expr.Session, text Opt[string], legacy *Legacy) (*expr.
 	return legacyUpdate(legacy)
 }
 
-func updateSession(in *UpdateItemInput) (*expr.Session, error) {
+func updateSession(in *WriteInput) (*expr.Session, error) {
 	if !in.Update.Set && !in.Condition.Set && in.Names == nil && !in.Values.present() {
 		return nil, nil
 	}

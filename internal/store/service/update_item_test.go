@@ -22,7 +22,7 @@ func TestUpdateItemReturnValues(t *testing.T) {
 			d := open(t)
 			table := d.counters()
 			d.put(table, `{"id":{"S":"a"},"n":{"N":"1"},"x":{"S":"y"}}`)
-			in := UpdateItemInput{TableName: Some(table), Key: arg(`{"id":{"S":"a"}}`), Update: Some(tt.update), ReturnValues: Some(tt.values)}
+			in := WriteInput{TableName: Some(table), Item: arg(`{"id":{"S":"a"}}`), Update: Some(tt.update), ReturnValues: Some(tt.values)}
 			if strings.Contains(tt.update, ":one") {
 				in.Values = vals(`{":one":{"N":"1"}}`)
 			}
@@ -40,7 +40,7 @@ func TestUpdateItemCreatesItems(t *testing.T) {
 	table := d.counters()
 	update := func(key string, update Opt[string], values Values) {
 		t.Helper()
-		in := UpdateItemInput{TableName: Some(table), Key: arg(key), Update: update, Values: values}
+		in := WriteInput{TableName: Some(table), Item: arg(key), Update: update, Values: values}
 		if _, err := d.UpdateItem(ctx, &in); err != nil {
 			t.Fatal(err)
 		}
@@ -62,33 +62,33 @@ func TestUpdateItemValidation(t *testing.T) {
 	key, song := arg(`{"id":{"S":"a"}}`), arg(`{"artist":{"S":"a"},"song":{"S":"b"}}`)
 	tests := []struct {
 		about string
-		in    UpdateItemInput
+		in    WriteInput
 		want  string
 	}{
-		{"only the first bad enum", UpdateItemInput{TableName: Some("abc"), Key: key, ReturnValues: Some("hi"), ReturnConsumedCapacity: Some("hi")},
+		{"only the first bad enum", WriteInput{TableName: Some("abc"), Item: key, ReturnValues: Some("hi"), ReturnConsumedCapacity: Some("hi")},
 			"1 validation error detected: Value 'hi' at 'returnValues' failed to satisfy constraint: Member must satisfy enum value set: [ALL_NEW, UPDATED_OLD, ALL_OLD, NONE, UPDATED_NEW]"},
-		{"values without expressions", UpdateItemInput{TableName: Some("abc"), Key: key, Values: vals(`{":a":{"S":"a"}}`)},
+		{"values without expressions", WriteInput{TableName: Some("abc"), Item: key, Values: vals(`{":a":{"S":"a"}}`)},
 			"1 validation error detected: ExpressionAttributeValues can only be specified when using expressions: UpdateExpression and ConditionExpression are null"},
-		{"syntax", UpdateItemInput{TableName: Some("abc"), Key: key, Update: Some("SET")},
+		{"syntax", WriteInput{TableName: Some("abc"), Item: key, Update: Some("SET")},
 			`1 validation error detected: Invalid UpdateExpression: Syntax error; token: "<EOF>", near: "SET"`},
-		{"update of the key", UpdateItemInput{TableName: Some(counters), Key: key, Update: Some("SET id = :a"), Values: vals(`{":a":{"S":"b"}}`)},
+		{"update of the key", WriteInput{TableName: Some(counters), Item: key, Update: Some("SET id = :a"), Values: vals(`{":a":{"S":"b"}}`)},
 			"One or more parameter values were invalid: Cannot update attribute id. This attribute is part of the key"},
-		{"path into the key", UpdateItemInput{TableName: Some(counters), Key: key, Update: Some("SET id.x = :a"), Values: vals(`{":a":{"S":"b"}}`)},
+		{"path into the key", WriteInput{TableName: Some(counters), Item: key, Update: Some("SET id.x = :a"), Values: vals(`{":a":{"S":"b"}}`)},
 			"Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: Key: id"},
-		{"path into an index key", UpdateItemInput{TableName: Some(music), Key: song, Update: Some("SET genre[1] = :a"), Values: vals(`{":a":{"S":"b"}}`)},
+		{"path into an index key", WriteInput{TableName: Some(music), Item: song, Update: Some("SET genre[1] = :a"), Values: vals(`{":a":{"S":"b"}}`)},
 			"Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: IndexKey: genre"},
-		{"key of another schema", UpdateItemInput{TableName: Some(music), Key: key, Update: Some("REMOVE x")},
+		{"key of another schema", WriteInput{TableName: Some(music), Item: key, Update: Some("REMOVE x")},
 			"The provided key element does not match the schema"},
-		{"index key of wrong type", UpdateItemInput{TableName: Some(music), Key: song, Update: Some("SET genre = :a"), Values: vals(`{":a":{"N":"1"}}`)},
+		{"index key of wrong type", WriteInput{TableName: Some(music), Item: song, Update: Some("SET genre = :a"), Values: vals(`{":a":{"N":"1"}}`)},
 			"The update expression attempted to update the secondary index key to unsupported type"},
-		{"empty index key", UpdateItemInput{TableName: Some(music), Key: song, Update: Some("SET genre = :a"), Values: vals(`{":a":{"S":""}}`)},
+		{"empty index key", WriteInput{TableName: Some(music), Item: song, Update: Some("SET genre = :a"), Values: vals(`{":a":{"S":""}}`)},
 			"One or more parameter values are not valid. The update expression attempted to update a secondary index key to a value that is not supported. " +
 				"The AttributeValue for a key attribute cannot contain an empty string value."},
-		{"operand of wrong type", UpdateItemInput{TableName: Some(counters), Key: key, Update: Some("SET n = s + :a"), Values: vals(`{":a":{"N":"1"}}`)},
+		{"operand of wrong type", WriteInput{TableName: Some(counters), Item: key, Update: Some("SET n = s + :a"), Values: vals(`{":a":{"N":"1"}}`)},
 			"An operand in the update expression has an incorrect data type"},
-		{"attribute that is not there", UpdateItemInput{TableName: Some(counters), Key: key, Update: Some("SET n = z")},
+		{"attribute that is not there", WriteInput{TableName: Some(counters), Item: key, Update: Some("SET n = z")},
 			"The provided expression refers to an attribute that does not exist in the item"},
-		{"result too large", UpdateItemInput{TableName: Some(counters), Key: key, Update: Some("SET copy2 = big")},
+		{"result too large", WriteInput{TableName: Some(counters), Item: key, Update: Some("SET copy2 = big")},
 			"Item size to update has exceeded the maximum allowed size"},
 	}
 	for _, tt := range tests {
@@ -108,8 +108,8 @@ func TestUpdateItemNesting(t *testing.T) {
 		deep = `{"M":{"m":` + deep + `}}`
 	}
 	d.put(table, `{"id":{"S":"a"},"m":{"M":{}}}`)
-	_, err := d.UpdateItem(ctx, &UpdateItemInput{
-		TableName: Some(table), Key: arg(`{"id":{"S":"a"}}`), Update: Some("SET m.m = :deep"), Values: vals(`{":deep":` + deep + `}`),
+	_, err := d.UpdateItem(ctx, &WriteInput{
+		TableName: Some(table), Item: arg(`{"id":{"S":"a"}}`), Update: Some("SET m.m = :deep"), Values: vals(`{":deep":` + deep + `}`),
 	})
 	invalidRequest(t, err, msgNestedTooDeep)
 }
@@ -118,8 +118,8 @@ func TestUpdateItemCondition(t *testing.T) {
 	d := open(t)
 	table := d.counters()
 	d.put(table, `{"id":{"S":"a"},"n":{"N":"1"}}`)
-	_, err := d.UpdateItem(ctx, &UpdateItemInput{
-		TableName: Some(table), Key: arg(`{"id":{"S":"a"}}`), Update: Some("SET n = :two"), Condition: Some("n = :two"),
+	_, err := d.UpdateItem(ctx, &WriteInput{
+		TableName: Some(table), Item: arg(`{"id":{"S":"a"}}`), Update: Some("SET n = :two"), Condition: Some("n = :two"),
 		Values: vals(`{":two":{"N":"2"}}`), ReturnValuesOnConditionFail: Some("ALL_OLD"),
 	})
 	refused(t, err, dynamo.CodeConditionalCheckFailed, "The conditional request failed")

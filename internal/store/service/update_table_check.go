@@ -38,16 +38,16 @@ func updateTableShape(in *UpdateTableInput) error {
 	for i, u := range in.GlobalUpdates {
 		path := member("globalSecondaryIndexUpdates", i)
 		if u.Update != nil || u.UpdateName.Set || u.Actions > 0 && u.Create == nil && u.Delete == nil {
-			s.required(path+".update.indexName", u.UpdateName.Set)
+			s.Required(path+".update.indexName", u.UpdateName.Set)
 			s.name(path+".update.indexName", u.UpdateName)
-			s.required(path+".update.provisionedThroughput", u.Update != nil)
+			s.Required(path+".update.provisionedThroughput", u.Update != nil)
 			s.throughput(path+".update.provisionedThroughput", u.Update)
 		}
 		if u.Create != nil {
 			s.index(path+".create", u.Create)
 		}
 		if u.Delete != nil {
-			s.required(path+".delete.indexName", u.Delete.Set)
+			s.Required(path+".delete.indexName", u.Delete.Set)
 			s.name(path+".delete.indexName", *u.Delete)
 		}
 	}
@@ -109,15 +109,8 @@ func checkUpdateAlone(in *UpdateTableInput) error {
 }
 
 func checkUpdateStream(in *UpdateTableInput) error {
-	switch {
-	case in.Stream == nil:
-		return nil
-	case in.Stream.Enabled.V && !in.Stream.ViewType.Set:
-		return invalid(invalidValues + "If stream is being enabled then UpdateViewType is required")
-	case !in.Stream.Enabled.V && in.Stream.ViewType.Set:
-		return invalid(invalidValues + "If stream is being disabled, then UpdateViewType must not be specified")
-	}
-	return nil
+	return checkStream(in.Stream, "If stream is being enabled then UpdateViewType is required",
+		"If stream is being disabled, then UpdateViewType must not be specified")
 }
 
 func checkUpdateThroughput(in *UpdateTableInput) error {
