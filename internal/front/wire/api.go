@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -138,11 +137,7 @@ func (s *Server) checkAndRunMounted(ctx context.Context, m *match, in *Request, 
 	if call.Query, err = readQuery(in.Query); err != nil {
 		return nil, err
 	}
-	defer func() {
-		if fault := recover(); fault != nil {
-			err = fmt.Errorf("panic: %v\n%s", fault, debug.Stack())
-		}
-	}()
+	defer recovered(&err)
 	return m.op.do(ctx, call)
 }
 

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"net/http"
 
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
@@ -46,28 +47,16 @@ var errSerialization = &dynamo.Error{Code: dynamo.CodeSerialization}
 var errUnknownOperation = &dynamo.Error{Code: dynamo.CodeUnknownOperation}
 
 // status returns the HTTP status of an error.
-func status(code dynamo.Code) int {
-	if s := errorForms[code].status; s != 0 {
-		return s
-	}
-	return http.StatusBadRequest
-}
+func status(code dynamo.Code) int { return cmp.Or(errorForms[code].status, http.StatusBadRequest) }
 
 // encodeError writes the members of an error.
 func encodeError(w *writer, e *dynamo.Error) {
 	form := errorForms[e.Code]
-	namespace, member := form.namespace, form.member
-	if namespace == "" {
-		namespace = nsDynamo
-	}
-	if member == "" {
-		member = "message"
-	}
-	w.name("__type").text(namespace + string(e.Code))
+	w.name("__type").text(cmp.Or(form.namespace, nsDynamo) + string(e.Code))
 	if e.Reasons != nil {
 		objects(w.name("CancellationReasons"), e.Reasons, encodeReason)
 	}
-	w.optionalText(member, e.Message)
+	w.optionalText(cmp.Or(form.member, "message"), e.Message)
 	w.optionalItem("Item", e.Item)
 }
 

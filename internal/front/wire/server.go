@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,12 +69,8 @@ type Server struct {
 // New returns a server. It starts nothing. It panics if a request could match two Routes or
 // Actions, since that is a mistake in the program.
 func New(o Options) *Server {
-	if o.Region == "" {
-		o.Region = "us-east-1"
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Region = cmp.Or(o.Region, "us-east-1")
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 	if o.Date == nil {
 		o.Date = o.Now
 	}
@@ -224,12 +221,15 @@ func (s *Server) checkAndRun(ctx context.Context, in *Request, out *Response, bo
 	}
 	d := newDecoder(in, out, body)
 	defer d.release()
-	defer func() {
-		if fault := recover(); fault != nil {
-			err = fmt.Errorf("panic: %v\n%s", fault, debug.Stack())
-		}
-	}()
+	defer recovered(&err)
 	return target, target.operation(ctx, s.Service, d, &out.w)
+}
+
+// recovered turns a panic of the deferring function into its error, a fault.
+func recovered(err *error) {
+	if fault := recover(); fault != nil {
+		*err = fmt.Errorf("panic: %v\n%s", fault, debug.Stack())
+	}
 }
 
 // serviceDynamoDB is the service in signatures for the tables' API and the streams' API.

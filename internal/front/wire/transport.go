@@ -1,7 +1,7 @@
 package wire
 
 import (
-	"io"
+	"bytes"
 	"net/http"
 	"strconv"
 )
@@ -50,7 +50,7 @@ func (r *Response) http(to *http.Request) *http.Response {
 		StatusCode: r.Status,
 		Proto:      "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header:        header,
-		Body:          &responseBody{response: r, unread: r.Body},
+		Body:          &responseBody{*bytes.NewReader(r.Body), r},
 		ContentLength: int64(len(r.Body)),
 		Request:       to,
 	}
@@ -58,23 +58,15 @@ func (r *Response) http(to *http.Request) *http.Response {
 
 // responseBody reads a response's body and releases the response when it is closed.
 type responseBody struct {
+	bytes.Reader
 	response *Response
-	unread   []byte
-}
-
-func (b *responseBody) Read(p []byte) (int, error) {
-	if len(b.unread) == 0 {
-		return 0, io.EOF
-	}
-	n := copy(p, b.unread)
-	b.unread = b.unread[n:]
-	return n, nil
 }
 
 func (b *responseBody) Close() error {
 	if b.response != nil {
+		b.Reset(nil)
 		b.response.Release()
-		b.response, b.unread = nil, nil
+		b.response = nil
 	}
 	return nil
 }
