@@ -31,10 +31,8 @@ type Queue struct {
 	passes  atomic.Int64 // passes of Run over the heads, for tests of IdleIsFree
 	round   int64        // the number of calls of pass; touched by Run only
 	handles atomic.Pointer[[]*Handle]
-	mu      struct {
-		sync.Mutex
-		progress chan struct{} // closed at the end of the next Drain; nil without a waiter
-	}
+	adding  sync.Mutex   // serializes changes of handles
+	drained Announcement // a Drain has ended, or a source was removed
 }
 
 // New returns a queue without sources. It calls onError with every error of a Drain. An error from
@@ -50,8 +48,8 @@ func (q *Queue) Add(s Source) *Handle {
 	h := &Handle{queue: q, source: s}
 	h.head.Store(Never)
 	h.mu.began = Never
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.adding.Lock()
+	defer q.adding.Unlock()
 	handles := append(slices.Clone(*q.handles.Load()), h)
 	q.handles.Store(&handles)
 	return h
@@ -59,11 +57,11 @@ func (q *Queue) Add(s Source) *Handle {
 
 // remove removes a source.
 func (q *Queue) remove(h *Handle) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.adding.Lock()
+	defer q.adding.Unlock()
 	handles := slices.DeleteFunc(slices.Clone(*q.handles.Load()), func(other *Handle) bool { return other == h })
 	q.handles.Store(&handles)
-	q.progressLocked()
+	q.drained.Announce()
 }
 
 // Run drains due entries until ctx is done or onError returns an error, and returns that error.
@@ -157,7 +155,7 @@ func (q *Queue) drain(ctx context.Context, h *Handle) error {
 		next = head
 	}
 	h.end(next)
-	q.progressed()
+	q.drained.Announce()
 	switch {
 	case err == nil:
 		h.failures = 0
@@ -213,12 +211,12 @@ func (q *Queue) Lateness() time.Duration {
 // ctx is done. The clock must have reached t, and Run must be running.
 func (q *Queue) Settled(ctx context.Context, t int64) error {
 	for {
-		progress := q.awaitProgress()
+		drained := q.drained.Next()
 		if q.IsSettled(t) {
 			return ctx.Err()
 		}
 		select {
-		case <-progress:
+		case <-drained:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -234,27 +232,4 @@ func (q *Queue) IsSettled(t int64) bool {
 		}
 	}
 	return true
-}
-
-// awaitProgress returns a channel that is closed when the next Drain ends.
-func (q *Queue) awaitProgress() <-chan struct{} {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.mu.progress == nil {
-		q.mu.progress = make(chan struct{})
-	}
-	return q.mu.progress
-}
-
-func (q *Queue) progressed() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.progressLocked()
-}
-
-func (q *Queue) progressLocked() {
-	if q.mu.progress != nil {
-		close(q.mu.progress)
-		q.mu.progress = nil
-	}
 }

@@ -204,7 +204,7 @@ func (b *backfill) keys() ([]Key, error) {
 	}
 	var keys []Key
 	size := 0
-	err = eachReadable(b.t.e.kv, &gaps{}, lower, upper, func(key, value []byte) (more bool, err error) {
+	err = eachReadable(b.t.e.kv, lower, upper, func(key, value []byte) (more bool, err error) {
 		size += len(value)
 		k, err := b.d.keyFromSuffix(key[tablePrefixLen:])
 		if err != nil {

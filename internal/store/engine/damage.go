@@ -81,13 +81,11 @@ func (e *Engine) damages() (files []DamagedFile) {
 // ranges returns the names of the ranges between two keys, both inclusive. A nil bound is unknown
 // and selects everything.
 func (e *Engine) ranges(lower, upper []byte) (out []DamagedRange) {
-	within := func(from, to []byte) bool { // [from, to)
-		return bytes.Compare(lower, to) < 0 && (upper == nil || bytes.Compare(upper, from) >= 0)
-	}
 	// show appends the range of one kind in [from, to); shown renders a key in it.
 	show := func(table, kind string, from, to []byte, shown func(key []byte) string) {
+		lo, hi, ok := overlap(lower, upper, from, to)
 		switch {
-		case !within(from, to):
+		case !ok:
 			return
 		case len(out) == maxRanges:
 			out = append(out, DamagedRange{Range: "and more"})
@@ -95,15 +93,14 @@ func (e *Engine) ranges(lower, upper []byte) (out []DamagedRange) {
 		case len(out) > maxRanges:
 			return
 		}
-		after, before := bytes.Compare(lower, from) > 0, upper != nil && bytes.Compare(upper, to) < 0
 		r := "all " + kind
 		switch {
-		case after && before:
-			r = fmt.Sprintf("%s from %s to %s", kind, shown(lower), shown(upper))
-		case after:
-			r = fmt.Sprintf("%s from %s on", kind, shown(lower))
-		case before:
-			r = fmt.Sprintf("%s up to %s", kind, shown(upper))
+		case lo != nil && hi != nil:
+			r = fmt.Sprintf("%s from %s to %s", kind, shown(lo), shown(hi))
+		case lo != nil:
+			r = fmt.Sprintf("%s from %s on", kind, shown(lo))
+		case hi != nil:
+			r = fmt.Sprintf("%s up to %s", kind, shown(hi))
 		}
 		out = append(out, DamagedRange{Table: table, Range: r})
 	}
@@ -243,46 +240,19 @@ func readable(r kv.Reader, from, upper []byte) (bool, error) {
 	return err == nil, err
 }
 
-// gaps caches the unreadable ranges, so that their ends are searched once.
-type gaps struct{ list []gap }
-
-type gap struct{ from, to []byte } // [from, to)
-
-// maxGaps bounds the cache; the oldest gap is dropped.
-const maxGaps = 64
-
-// end returns the end of the gap that key lies in.
-func (g *gaps) end(key []byte) (to []byte, known bool) {
-	for _, gap := range g.list {
-		if bytes.Compare(gap.from, key) <= 0 && bytes.Compare(key, gap.to) < 0 {
-			return gap.to, true
-		}
-	}
-	return nil, false
-}
-
-func (g *gaps) add(from, to []byte) {
-	if len(g.list) == maxGaps {
-		g.list = slices.Delete(g.list, 0, 1)
-	}
-	g.list = append(g.list, gap{slices.Clone(from), to})
-}
-
 // eachReadable calls fn for each readable key in [lower, upper) until fn returns false, and skipped
 // for each unreadable range, with its first key. It returns an error of fn, or one that is not
-// about damage. known may hold the gaps of an earlier call.
-func eachReadable(r kv.Reader, known *gaps, lower, upper []byte, fn func(key, value []byte) (more bool, err error), skipped func(from []byte, err error)) error {
+// about damage. Every call searches the end of an unreadable range again: the store keeps the bad
+// blocks in mind, so that takes milliseconds.
+func eachReadable(r kv.Reader, lower, upper []byte, fn func(key, value []byte) (more bool, err error), skipped func(from []byte, err error)) error {
 	for bytes.Compare(lower, upper) < 0 {
 		more, failed, err := eachUntilDamage(r, &lower, upper, fn)
 		if err != nil || !more || failed == nil {
 			return err
 		}
-		to, ok := known.end(lower)
-		if !ok {
-			if to, err = readableFrom(r, lower, upper); err != nil {
-				return err
-			}
-			known.add(lower, to)
+		to, err := readableFrom(r, lower, upper)
+		if err != nil {
+			return err
 		}
 		skipped(lower, failed)
 		lower = to

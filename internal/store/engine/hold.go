@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/invariant"
+	"github.com/mayflydb/mayfly/internal/store/due"
 	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
@@ -47,8 +48,7 @@ type consumers struct {
 	of       map[uint32][]*Hold // by stream
 	starting int                // calls of HoldAll that are not released
 	changes  uint64             // raised by every event that may make an idle consumer busy
-	// closed when a consumer may no longer be busy; nil without a waiter
-	moved chan struct{}
+	moved    due.Announcement   // a consumer may no longer be busy
 
 	tips sync.Mutex // guards stream.tips of all streams; taken before the other lock
 }
@@ -87,7 +87,7 @@ func (e *Engine) HoldAll() (release func()) {
 		e.consumers.Lock()
 		defer e.consumers.Unlock()
 		e.consumers.starting--
-		e.consumers.tellLocked()
+		e.consumers.moved.Announce()
 		e.wakeTrimmers()
 	})
 }
@@ -114,7 +114,7 @@ func (h *Hold) report(shard uint32, seq uint64, positions ...map[uint32]uint64) 
 	for _, p := range positions {
 		h.reachLocked(p, shard, seq)
 	}
-	h.e.consumers.tellLocked()
+	h.e.consumers.moved.Announce()
 }
 
 // reachLocked raises a position, and ends the shard's ancestors.
@@ -146,7 +146,7 @@ func (h *Hold) Rest(until Instant) {
 	}
 	h.rest = until
 	h.e.consumers.changes++
-	h.e.consumers.tellLocked()
+	h.e.consumers.moved.Announce()
 }
 
 // Close ends the registration.
@@ -162,16 +162,8 @@ func (h *Hold) Close() {
 	if len(h.e.consumers.of[id]) == 0 {
 		delete(h.e.consumers.of, id)
 	}
-	h.e.consumers.tellLocked()
+	h.e.consumers.moved.Announce()
 	h.s.letTrim()
-}
-
-// tellLocked wakes the calls that wait for consumers.
-func (cs *consumers) tellLocked() {
-	if cs.moved != nil {
-		close(cs.moved)
-		cs.moved = nil
-	}
 }
 
 // untilLocked returns the instant before which no record of a stream is trimmed. It lies in the
@@ -257,7 +249,7 @@ func (e *Engine) stands(at stood) bool {
 // rests.
 func (e *Engine) consumersIdle(ctx context.Context) (stood, error) {
 	for {
-		moved := e.consumerMoves()
+		moved := e.consumers.moved.Next()
 		at, busy, err := e.busyConsumers()
 		if err != nil || len(busy) == 0 {
 			return at, err
@@ -268,16 +260,6 @@ func (e *Engine) consumersIdle(ctx context.Context) (stood, error) {
 			return at, ctx.Err()
 		}
 	}
-}
-
-// consumerMoves returns a channel that is closed at the next report of a consumer.
-func (e *Engine) consumerMoves() <-chan struct{} {
-	e.consumers.Lock()
-	defer e.consumers.Unlock()
-	if e.consumers.moved == nil {
-		e.consumers.moved = make(chan struct{})
-	}
-	return e.consumers.moved
 }
 
 // busyConsumers returns the names of the consumers that have work at this moment. An empty result

@@ -48,30 +48,33 @@ type places struct {
 	clockKnown bool
 }
 
+// overlap reports whether keys in [from, to) lie between lower and upper, both inclusive; nil is no
+// bound. lo is lower if that excludes some of them, and otherwise nil; hi likewise.
+func overlap(lower, upper, from, to []byte) (lo, hi []byte, ok bool) {
+	if upper != nil && bytes.Compare(upper, from) < 0 || bytes.Compare(lower, to) >= 0 {
+		return nil, nil, false
+	}
+	if bytes.Compare(lower, from) > 0 {
+		lo = lower
+	}
+	if upper != nil && bytes.Compare(upper, to) < 0 {
+		hi = upper
+	}
+	return lo, hi, true
+}
+
 // in returns the places that overlap a range of keys, both bounds inclusive. It omits index entries
 // and deadline entries, which follow from the items.
 func (p places) in(lower, upper []byte) (out []Place) {
 	if lower == nil && upper == nil {
 		return []Place{{What: "anything"}}
 	}
-	overlap := func(from, to []byte) (lo, hi []byte, ok bool) {
-		if upper != nil && bytes.Compare(upper, from) < 0 || bytes.Compare(lower, to) >= 0 {
-			return nil, nil, false
-		}
-		if bytes.Compare(lower, from) > 0 {
-			lo = lower
-		}
-		if upper != nil && bytes.Compare(upper, to) < 0 {
-			hi = upper
-		}
-		return lo, hi, true
-	}
-	if _, _, ok := overlap([]byte{spaceCatalogue}, []byte{spaceCatalogue + 1}); ok {
+	if _, _, ok := overlap(lower, upper, []byte{spaceCatalogue}, []byte{spaceCatalogue + 1}); ok {
 		out = append(out, Place{What: "descriptions of tables and streams"})
 	}
 	for _, d := range p.tables {
 		from, to := tableSpan(spaceItems, d.ID)
-		if lo, hi, ok := overlap(from, to); ok {
+		if lo, hi, ok := overlap(lower, upper, from, to); ok {
 			show := func(key []byte) string {
 				if len(key) <= tablePrefixLen {
 					return ""
@@ -83,7 +86,7 @@ func (p places) in(lower, upper []byte) (out []Place) {
 	}
 	for _, d := range p.streams {
 		from, to := streamSpan(d.ID)
-		if lo, hi, ok := overlap(from, to); ok {
+		if lo, hi, ok := overlap(lower, upper, from, to); ok {
 			show := func(key []byte) string {
 				if len(key) != recordKeyLen {
 					return ""

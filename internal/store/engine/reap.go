@@ -26,7 +26,6 @@ const (
 // queue.
 type reaper struct {
 	t     *Table
-	gaps  gaps // of the deadline entries; touched by Drain only
 	retry retry
 }
 
@@ -51,10 +50,8 @@ func (r *reaper) drain(now int64) (next int64, err error) {
 		e.order.Lock()
 		t.marks.retry()
 		e.order.Unlock()
-		r.gaps = gaps{}
 	}
 	s, from := t.newSlice(d)
-	s.gaps = &r.gaps
 	if err := s.collect(from, Instant(now)); err != nil {
 		return 0, err
 	}
@@ -94,9 +91,8 @@ type slice struct {
 	ids     []uint32
 	records []pending
 	reaped  []Instant // the instants of removal of the removed items
-	gaps    *gaps
-	damaged bool     // some entries were skipped, because they or their items are unreadable
-	skipped position // the first of them
+	damaged bool      // some entries were skipped, because they or their items are unreadable
+	skipped position  // the first of them
 }
 
 // skip leaves an unreadable entry in place.
@@ -135,12 +131,9 @@ func (s *slice) collect(from position, now Instant) error {
 	s.left = position{removal: Never}
 	lower := appendDeadlineKey(nil, s.d.ID, from.removal, []byte(from.suffix))
 	_, upper := tableSpan(spaceDeadlines, s.d.ID)
-	if s.gaps == nil {
-		s.gaps = &gaps{}
-	}
 	s.t.checkMark(s.d)
 	size := 0
-	return eachReadable(e.kv, s.gaps, lower, upper, func(key, value []byte) (more bool, err error) {
+	return eachReadable(e.kv, lower, upper, func(key, value []byte) (more bool, err error) {
 		a, err := s.d.decodeArmed(key, value)
 		if err != nil {
 			return false, err

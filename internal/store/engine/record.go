@@ -163,7 +163,7 @@ func (e *Engine) Records(ctx context.Context, streamID, shardNo uint32, from uin
 	st.waiting.Add(1)
 	defer st.waiting.Add(-1)
 	for {
-		signal := st.signalled()
+		changed := st.changed.Next()
 		if err := e.ready(); err != nil { // a closing or failing engine wakes its readers only once
 			return RecordPage{}, err
 		}
@@ -173,7 +173,7 @@ func (e *Engine) Records(ctx context.Context, streamID, shardNo uint32, from uin
 		}
 		from = page.Next
 		select {
-		case <-signal:
+		case <-changed:
 		case <-ctx.Done():
 			return page, nil
 		}

@@ -69,13 +69,12 @@ type stream struct {
 	tips tips // guarded by Engine.consumers.tips
 	kept kept
 
-	waiting atomic.Int32  // readers that wait for a record
-	mu      sync.Mutex    // guards signal
-	signal  chan struct{} // closed when records become durable, or the stream changes
+	waiting atomic.Int32     // readers that wait for a record
+	changed due.Announcement // records have become durable, or the description has changed
 }
 
 func newStream(e *Engine) *stream {
-	return &stream{e: e, signal: make(chan struct{}), kept: kept{parts: map[uint32]keptPart{}}}
+	return &stream{e: e, kept: kept{parts: map[uint32]keptPart{}}}
 }
 
 // openShard is the shard that receives a slot's records.
@@ -181,7 +180,7 @@ func (e *Engine) disableStream(b *kv.Batch, id uint32, now Instant) {
 	d.disable(e.order.lastSeq, now)
 	e.publishStream(b, st, d)
 	st.due.Wake(int64(now) + e.opts.StreamRetention.Milliseconds())
-	st.wake()
+	st.changed.Announce()
 }
 
 // disable closes every shard behind sequence number last.
@@ -418,28 +417,15 @@ func (e *Engine) sequence(b *kv.Batch, records []pending, now Instant) {
 func (s *stream) published() {
 	s.due.Wake(int64(s.e.Now() + s.e.retention()))
 	if s.waiting.Load() > 0 {
-		s.wake()
+		s.changed.Announce()
 	}
-}
-
-func (s *stream) wake() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	close(s.signal)
-	s.signal = make(chan struct{})
-}
-
-func (s *stream) signalled() <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.signal
 }
 
 func (e *Engine) wakeStreamReaders() {
 	e.streams.mu.RLock()
 	defer e.streams.mu.RUnlock()
 	for _, s := range e.streams.byID {
-		s.wake()
+		s.changed.Announce()
 	}
 }
 

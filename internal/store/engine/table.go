@@ -150,7 +150,7 @@ func (e *Engine) countSpan(ctx context.Context, d *TableDesc, lower, upper []byt
 	if limit <= 0 {
 		return 0, 0, limit, nil
 	}
-	err = eachReadable(e.kv, &gaps{}, lower, upper, func(_, value []byte) (more bool, err error) {
+	err = eachReadable(e.kv, lower, upper, func(_, value []byte) (more bool, err error) {
 		limit--
 		if limit%1024 == 0 && ctx.Err() != nil {
 			return false, ctx.Err()

@@ -7,9 +7,8 @@ import "github.com/cockroachdb/pebble/v2"
 // the error. An Iter is used by one goroutine at a time.
 type Iter struct {
 	db     *DB
-	pebble *pebble.Iterator // nil when err is set
-	err    error            // why there is no iterator
-	failed error            // the first failure of a read, marked
+	pebble *pebble.Iterator
+	failed error // the first failure of a read, marked
 }
 
 type pebbleReader interface {
@@ -19,31 +18,31 @@ type pebbleReader interface {
 func newIter(db *DB, r pebbleReader, lower, upper []byte) *Iter {
 	it, err := r.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
-		return &Iter{err: db.readFailed(err)}
+		panic(err) // Pebble has such errors for iterators over batches only
 	}
 	return &Iter{db: db, pebble: it}
 }
 
 // First moves to the first key within the bounds.
-func (it *Iter) First() bool { return it.err == nil && it.pebble.First() }
+func (it *Iter) First() bool { return it.pebble.First() }
 
 // Last moves to the last key within the bounds.
-func (it *Iter) Last() bool { return it.err == nil && it.pebble.Last() }
+func (it *Iter) Last() bool { return it.pebble.Last() }
 
 // SeekGE moves to the first key at or after key.
-func (it *Iter) SeekGE(key []byte) bool { return it.err == nil && it.pebble.SeekGE(key) }
+func (it *Iter) SeekGE(key []byte) bool { return it.pebble.SeekGE(key) }
 
 // SeekLT moves to the last key before key.
-func (it *Iter) SeekLT(key []byte) bool { return it.err == nil && it.pebble.SeekLT(key) }
+func (it *Iter) SeekLT(key []byte) bool { return it.pebble.SeekLT(key) }
 
 // Next moves to the following key.
-func (it *Iter) Next() bool { return it.err == nil && it.pebble.Next() }
+func (it *Iter) Next() bool { return it.pebble.Next() }
 
 // Prev moves to the preceding key.
-func (it *Iter) Prev() bool { return it.err == nil && it.pebble.Prev() }
+func (it *Iter) Prev() bool { return it.pebble.Prev() }
 
 // Valid reports whether the iterator is at a key.
-func (it *Iter) Valid() bool { return it.err == nil && it.pebble.Valid() }
+func (it *Iter) Valid() bool { return it.pebble.Valid() }
 
 // Key returns the present key; only if Valid.
 func (it *Iter) Key() []byte { return it.pebble.Key() }
@@ -53,20 +52,10 @@ func (it *Iter) Key() []byte { return it.pebble.Key() }
 func (it *Iter) Value() []byte { return it.pebble.Value() }
 
 // Error returns the first error of the iterator, or nil.
-func (it *Iter) Error() error {
-	if it.err != nil {
-		return it.err
-	}
-	return it.readFailed(it.pebble.Error())
-}
+func (it *Iter) Error() error { return it.readFailed(it.pebble.Error()) }
 
 // Close releases the iterator and returns Error's result.
-func (it *Iter) Close() error {
-	if it.err != nil {
-		return it.err
-	}
-	return it.readFailed(it.pebble.Close())
-}
+func (it *Iter) Close() error { return it.readFailed(it.pebble.Close()) }
 
 // readFailed marks an error of the iterator once, so that it is counted once.
 func (it *Iter) readFailed(err error) error {

@@ -116,20 +116,16 @@ func (s *Stopped) inspect() error {
 			s.logs = append(s.logs, logName(number))
 		}
 	}
+	live := slices.Clone(s.logs)
 	for _, l := range s.tables {
-		s.addSize(l.name)
+		live = append(live, l.name)
 	}
-	for _, name := range s.logs {
-		s.addSize(name)
+	for _, name := range live {
+		if info, err := s.fs.Stat(s.fs.PathJoin(s.dir, name)); err == nil {
+			s.bytes += info.Size()
+		}
 	}
 	return nil
-}
-
-// addSize counts a file, if it exists.
-func (s *Stopped) addSize(name string) {
-	if info, err := s.fs.Stat(s.fs.PathJoin(s.dir, name)); err == nil {
-		s.bytes += info.Size()
-	}
 }
 
 // fileNumber returns the number in the name of a table or a log, or 0.
