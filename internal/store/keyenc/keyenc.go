@@ -9,7 +9,6 @@
 //
 //	S, B   bytes, 0x00 → 0x00 0xFF, and 0x00 0x01 at the end
 //	N      the Number as package dynamo holds it
-//	uint   big-endian, 4 or 8 bytes
 //
 // The laws hold for each part, and therefore for sequences of parts of the same types: the first
 // different part decides the order of two tuples. PrefixFree makes ranges simple: all keys whose
@@ -22,7 +21,6 @@ package keyenc
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 )
 
@@ -91,30 +89,6 @@ func SkipBytes(key []byte) (rest []byte, err error) {
 			return nil, ErrMalformed
 		}
 	}
-}
-
-// AppendUint32 appends v so that bytes order as the numbers do.
-func AppendUint32(dst []byte, v uint32) []byte { return binary.BigEndian.AppendUint32(dst, v) }
-
-// CutUint32 decodes a number of AppendUint32 at the head of key, and returns it with the rest of
-// key.
-func CutUint32(key []byte) (v uint32, rest []byte, err error) {
-	if len(key) < 4 {
-		return 0, nil, ErrMalformed
-	}
-	return binary.BigEndian.Uint32(key), key[4:], nil
-}
-
-// AppendUint64 appends v so that bytes order as the numbers do.
-func AppendUint64(dst []byte, v uint64) []byte { return binary.BigEndian.AppendUint64(dst, v) }
-
-// CutUint64 decodes a number of AppendUint64 at the head of key, and returns it with the rest of
-// key.
-func CutUint64(key []byte) (v uint64, rest []byte, err error) {
-	if len(key) < 8 {
-		return 0, nil, ErrMalformed
-	}
-	return binary.BigEndian.Uint64(key), key[8:], nil
 }
 
 // PrefixSuccessor returns the smallest bytes greater than everything that begins with prefix, in

@@ -6,29 +6,12 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// AppendPart appends a key attribute's value of kind S, N or B. payload holds the bytes of an S or
-// a B, or the Number of an N.
-func AppendPart(dst []byte, kind dynamo.Kind, payload []byte) []byte {
-	if kind == dynamo.KindNumber {
-		return AppendNumber(dst, payload)
-	}
-	return AppendBytes(dst, payload)
-}
-
-// AppendValue is AppendPart for a value, which must be of kind S, N or B.
+// AppendValue appends the encoding of a key attribute's value, which must be of kind S, N or B.
 func AppendValue(dst []byte, v dynamo.Value) []byte {
 	if v.Kind() == dynamo.KindNumber {
 		return AppendNumber(dst, v.Number())
 	}
 	return AppendBytes(dst, v.Bytes())
-}
-
-// AppendTuple appends the parts of a key, one after the other.
-func AppendTuple(dst []byte, parts ...dynamo.Value) []byte {
-	for _, v := range parts {
-		dst = AppendValue(dst, v)
-	}
-	return dst
 }
 
 // CutValue decodes the part of the specified kind at the head of key and appends it to dst as a
@@ -64,15 +47,6 @@ func SkipPart(kind dynamo.Kind, key []byte) (rest []byte, err error) {
 		return rest, err
 	}
 	return SkipBytes(key)
-}
-
-// CutPart splits the part of the specified kind off the head of key, and returns it encoded with
-// the rest of key.
-func CutPart(kind dynamo.Kind, key []byte) (encoded, rest []byte, err error) {
-	if rest, err = SkipPart(kind, key); err != nil {
-		return nil, nil, err
-	}
-	return key[: len(key)-len(rest) : len(key)-len(rest)], rest, nil
 }
 
 // AppendNumber appends a number. Its binary form satisfies the laws already.
