@@ -40,7 +40,7 @@ var wings = map[string]wing{
 	"internal/store": {
 		floors: []string{"service", "engine", "due expr keyenc kv", "dynamo"},
 		may:    []string{"internal/clock", "internal/constraint", "internal/invariant"},
-		tests:  []string{"internal/faulttest"},
+		tests:  []string{"internal/faulttest", "internal/testkit"},
 		why:    "the database knows neither a protocol nor the work that clients build on it",
 	},
 	"internal/front": {
@@ -122,6 +122,7 @@ var exceptions = map[string]exception{
 	"internal/work/template": {may: []string{"internal/store/dynamo"}, why: "of the database it needs only how a string is quoted in JSON"},
 	"internal/work/cron":     {not: []string{"internal/clock"}, why: "schedule expressions are arithmetic: the time is an argument"},
 
+	"internal/clock":      {tests: []string{"internal/testkit"}, why: "leaves know none; a sleep is measured with the helper of other tests"},
 	"internal/sink/aws":   {tests: []string{"internal/front/sigv4"}, why: sinkWhy},
 	"internal/bench":      {may: []string{"internal/store/kv", "internal/work/retry"}, why: "the bench is a client of any endpoint, and compares it with the bare store"},
 	"internal/demo":       {tests: []string{""}, why: "the demo is a client of any endpoint"},

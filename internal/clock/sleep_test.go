@@ -3,10 +3,11 @@ package clock
 import (
 	"context"
 	"errors"
-	"runtime/metrics"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/mayflydb/mayfly/internal/testkit"
 )
 
 // sleeper sleeps in a goroutine of its own.
@@ -169,9 +170,9 @@ func TestIdleIsFree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New()
 		near, far, never := sleep(t.Context(), c, c.Millis()+86_400_000), sleep(t.Context(), c, Never-1), sleep(t.Context(), c, Never)
-		before := wakeups()
+		before := testkit.Wakeups()
 		time.Sleep(24*time.Hour - time.Millisecond)
-		if n := wakeups() - before; n > 100 {
+		if n := testkit.Wakeups() - before; n > 100 {
 			t.Errorf("%d wake-ups in an idle day", n)
 		}
 		near.check(t, "a millisecond before", false)
@@ -184,16 +185,6 @@ func TestIdleIsFree(t *testing.T) {
 		far.check(t, "woken", true)
 		never.check(t, "woken", true)
 	})
-}
-
-// wakeups counts how often any goroutine has become runnable: a sample, of about a quarter.
-func wakeups() (n uint64) {
-	sample := []metrics.Sample{{Name: "/sched/latencies:seconds"}}
-	metrics.Read(sample)
-	for _, count := range sample[0].Value.Float64Histogram().Counts {
-		n += count
-	}
-	return n
 }
 
 // Real time is measured and waited for whatever a clock does.

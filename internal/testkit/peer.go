@@ -1,4 +1,5 @@
-// Package testkit holds helpers for the tests of several packages: foreign endpoints, and a log.
+// Package testkit holds helpers for the tests of several packages: foreign endpoints, a log, and a count
+// of wake-ups.
 package testkit
 
 import (

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
-	"runtime/metrics"
 	"slices"
 	"sync"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/testkit"
 )
 
 // drained is a drained entry with its instant of removal.
@@ -257,13 +257,13 @@ func TestIdleIsFree(t *testing.T) {
 		far.add(farHandle, b.clock.Millis()+7*86_400_000)
 		b.add(10)
 		synctest.Wait()
-		passes, before := b.passes.Load(), wakeups()
+		passes, before := b.passes.Load(), testkit.Wakeups()
 		time.Sleep(24 * time.Hour)
 		synctest.Wait()
 		if got := b.passes.Load() - passes; got != 0 {
 			t.Errorf("looked %d times in an idle day", got)
 		}
-		if n := wakeups() - before; n > 100 {
+		if n := testkit.Wakeups() - before; n > 100 {
 			t.Errorf("%d wake-ups in an idle day", n)
 		}
 		farHandle.Wake(Never)
@@ -273,16 +273,6 @@ func TestIdleIsFree(t *testing.T) {
 			t.Errorf("looked %d times because of wakes that are not sooner", got)
 		}
 	})
-}
-
-// wakeups returns a sample, about a quarter, of how often goroutines have become runnable.
-func wakeups() (n uint64) {
-	sample := []metrics.Sample{{Name: "/sched/latencies:seconds"}}
-	metrics.Read(sample)
-	for _, count := range sample[0].Value.Float64Histogram().Counts {
-		n += count
-	}
-	return n
 }
 
 // The queue follows its clock: frozen it does nothing, advanced it drains the entries that became

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/mayflydb/mayfly/internal/testkit"
 )
 
 // smallestDisk is the smallest disk that docs/run-the-server.md supports.
@@ -196,9 +198,9 @@ func TestStillFull(t *testing.T) {
 			t.Error("the room was not noticed")
 		}
 		synctest.Wait()
-		goroutines := wakeups()
+		goroutines := testkit.Wakeups()
 		time.Sleep(24 * time.Hour)
-		if n := wakeups() - goroutines; n > 1000 {
+		if n := testkit.Wakeups() - goroutines; n > 1000 {
 			t.Errorf("%d wake-ups in an idle day after it", n)
 		}
 	})

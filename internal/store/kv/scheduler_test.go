@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/mayflydb/mayfly/internal/testkit"
 )
 
 // backlog simulates a store with waiting compactions.
@@ -91,10 +93,10 @@ func TestIdleSchedulerIsFree(t *testing.T) {
 		_, first := s.TrySchedule()
 		first.Done()
 		db.granted[0].Done()
-		asked, began := db.asked, wakeups()
+		asked, began := db.asked, testkit.Wakeups()
 		time.Sleep(24 * time.Hour)
 		synctest.Wait()
-		if n := wakeups() - began; n > 1000 || db.asked != asked {
+		if n := testkit.Wakeups() - began; n > 1000 || db.asked != asked {
 			t.Errorf("%d calls and %d wake-ups in an idle day", db.asked-asked, n)
 		}
 		s.Unregister()
