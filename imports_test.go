@@ -50,7 +50,7 @@ var wings = map[string]wing{
 	},
 	"internal/work": {
 		floors: []string{
-			"host", "reminder resolve scheduler trigger", "deliver", "timer", "consume", "lease", "ensure",
+			"host", "reminder resolve scheduler trigger", "deliver", "timer", "consume", "items lease", "ensure",
 			"cron declare pattern template", "attr retry",
 		},
 		may:   []string{"internal/clock", "internal/constraint", "internal/invariant", "internal/option", "target"},

@@ -7,11 +7,9 @@ import (
 	"maps"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
+	"github.com/mayflydb/mayfly/internal/work/items"
 )
 
 const (
@@ -56,14 +54,14 @@ func (l *Lifecycles) change(ctx context.Context, lifecycle, id string, work func
 
 // read returns an entity, or nil if it does not exist.
 func (l *Lifecycles) read(ctx context.Context, lifecycle, id string) (*entity, error) {
-	out, err := l.o.DB.GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String(EntityTable(lifecycle)), Key: key(id, partEntity), ConsistentRead: aws.Bool(true)})
+	it, err := items.Get(ctx, l.o.DB, EntityTable(lifecycle), key(id, partEntity))
 	if ensure.Missing(err) {
 		return nil, nil
 	}
-	if err != nil || out.Item == nil {
+	if it == nil || err != nil {
 		return nil, err
 	}
-	return readEntity(out.Item), nil
+	return readEntity(it), nil
 }
 
 // following returns a change of an entity to the next generation.

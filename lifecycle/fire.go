@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/work/attr"
+	"github.com/mayflydb/mayfly/internal/work/items"
 	"github.com/mayflydb/mayfly/internal/work/timer"
 )
 
@@ -219,32 +219,23 @@ func (l *Lifecycles) readAll(ctx context.Context, lifecycle string, batch []*fir
 		keys[i] = key(f.id, partEntity)
 	}
 	out = make(map[string]*entity, len(batch))
-	left := map[string]types.KeysAndAttributes{
+	wanted := map[string]types.KeysAndAttributes{
 		table: {Keys: keys, ConsistentRead: aws.Bool(true)},
 		TableName: {
 			Keys: []Item{{attrName: attr.S(lifecycle)}}, ConsistentRead: aws.Bool(true),
 			ProjectionExpression: aws.String("#v"), ExpressionAttributeNames: map[string]string{"#v": attrVersion},
 		},
 	}
-	for pauses := conflicts.Start(); len(left) > 0; {
-		page, err := l.o.DB.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: left})
-		if err != nil {
-			return nil, 0, err
-		}
-		for _, it := range page.Responses[table] {
-			e := readEntity(it)
-			out[e.id] = e
-		}
-		for _, it := range page.Responses[TableName] {
+	err = items.BatchGet(ctx, l.o.DB, wanted, func(from string, it Item) error {
+		if from == TableName {
 			version = attr.Integer(it[attrVersion])
+			return nil
 		}
-		if left = page.UnprocessedKeys; len(left) > 0 {
-			if !pauses.Wait(ctx) {
-				return nil, 0, ctx.Err()
-			}
-		}
-	}
-	return out, version, nil
+		e := readEntity(it)
+		out[e.id] = e
+		return nil
+	})
+	return out, version, err
 }
 
 // due computes the change of an entity whose pending transition is due. If the condition fails, it

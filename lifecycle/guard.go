@@ -3,11 +3,13 @@ package lifecycle
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 	"github.com/mayflydb/mayfly/internal/store/expr"
+	"github.com/mayflydb/mayfly/internal/work/items"
 )
 
 // guard is a condition on an entity's attributes. It is evaluated here, to choose a transition, and
@@ -92,18 +94,14 @@ func (g *guard) holds(item Item) bool {
 	return g.condition.Eval(b.Item())
 }
 
-// join adds the guard to the condition of an update.
-func (g *guard) join(condition string, names map[string]string, values Item) string {
+// join adds the guard to a condition.
+func (g *guard) join(c *items.Condition) {
 	if g == nil {
-		return condition
+		return
 	}
-	for name, attribute := range g.names {
-		names[name] = attribute
-	}
-	for name, value := range g.values {
-		values[name] = value
-	}
-	return condition + " AND (" + g.text + ")"
+	maps.Copy(c.Names, g.names)
+	maps.Copy(c.Values, g.values)
+	c.Text += " AND (" + g.text + ")"
 }
 
 // inWords returns an API error without its code.

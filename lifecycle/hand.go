@@ -5,14 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
+	"github.com/mayflydb/mayfly/internal/work/items"
 	"github.com/mayflydb/mayfly/target"
 )
 
@@ -29,14 +30,12 @@ type origin struct {
 // callOf hands over the call in the history of a generation, if the call has no outcome yet.
 // Otherwise it marks the firing as done.
 func (l *Lifecycles) callOf(ctx context.Context, p *plan, f *firing, generation int64) error {
-	out, err := l.o.DB.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: aws.String(EntityTable(p.Name)), ConsistentRead: aws.Bool(true), Key: key(f.id, numbered(partHistory, f.incarnation, generation)),
-	})
+	it, err := items.Get(ctx, l.o.DB, EntityTable(p.Name), key(f.id, numbered(partHistory, f.incarnation, generation)))
 	if err != nil && !ensure.Missing(err) {
 		return fmt.Errorf("read a call of %s: %w", p.Name, err)
 	}
-	if err == nil && out.Item != nil {
-		if e := readEvent(out.Item); e.body != nil && e.Outcome == "" {
+	if it != nil {
+		if e := readEvent(it); e.body != nil && e.Outcome == "" {
 			l.hand(ctx, p, f.id, &e, f.done)
 			return nil
 		}
@@ -78,7 +77,7 @@ func (l *Lifecycles) hand(ctx context.Context, p *plan, id string, e *Event, don
 // expired.
 func (l *Lifecycles) recordOutcomes(ctx context.Context, all []deliver.Ended) error {
 	seen := map[origin]bool{}
-	var actions []types.TransactWriteItem
+	var actions []items.Action
 	for _, e := range all {
 		var from origin
 		if err := json.Unmarshal(e.Origin.Data, &from); err != nil || seen[from] {
@@ -91,26 +90,26 @@ func (l *Lifecycles) recordOutcomes(ctx context.Context, all []deliver.Ended) er
 		}
 		actions = append(actions, outcomeOf(from, outcome[:min(len(outcome), 1024)]))
 	}
-	for len(actions) > 0 {
-		n := min(len(actions), 50)
-		if err := l.note(ctx, actions[:n]); err != nil {
+	for batch := range slices.Chunk(actions, outcomesMost) {
+		if err := l.note(ctx, batch); err != nil {
 			return err
 		}
-		actions = actions[n:]
 	}
 	return nil
 }
 
-func outcomeOf(from origin, outcome string) types.TransactWriteItem {
-	return types.TransactWriteItem{Update: &types.Update{
-		TableName: aws.String(EntityTable(from.Lifecycle)), Key: key(from.Entity, from.Part), UpdateExpression: aws.String("SET #outcome = :outcome REMOVE #body, #shape"),
-		ConditionExpression: aws.String("attribute_exists(#e)"), ExpressionAttributeNames: map[string]string{"#outcome": attrOutcome, "#body": attrBody, "#shape": attrShape, "#e": attrEntity},
-		ExpressionAttributeValues: Item{":outcome": attr.S(outcome)},
-	}}
+const outcomesMost = 50 // outcomes in a transaction
+
+func outcomeOf(from origin, outcome string) items.Action {
+	return items.Update(EntityTable(from.Lifecycle), key(from.Entity, from.Part), "SET #outcome = :outcome REMOVE #body, #shape", &items.Condition{
+		Text:   "attribute_exists(#e)",
+		Names:  map[string]string{"#outcome": attrOutcome, "#body": attrBody, "#shape": attrShape, "#e": attrEntity},
+		Values: Item{":outcome": attr.S(outcome)},
+	})
 }
 
 // note writes outcomes. Events that have expired are dropped from the transaction.
-func (l *Lifecycles) note(ctx context.Context, actions []types.TransactWriteItem) error {
+func (l *Lifecycles) note(ctx context.Context, actions []items.Action) error {
 	if len(actions) == 1 { // the usual case, cheaper than a transaction
 		u := actions[0].Update
 		_, err := l.o.DB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
@@ -123,24 +122,11 @@ func (l *Lifecycles) note(ctx context.Context, actions []types.TransactWriteItem
 		}
 		return err
 	}
-	for tries := 0; len(actions) > 0; tries++ {
-		_, err := l.o.DB.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions}, func(o *dynamodb.Options) { o.IdempotencyTokenProvider = nil })
-		var cancelled *types.TransactionCanceledException
-		switch {
-		case err == nil, ensure.Missing(err):
-			return nil
-		case !errors.As(err, &cancelled) || tries > changeTries:
-			return err
-		}
-		var left []types.TransactWriteItem
-		for i := range actions {
-			if i >= len(cancelled.CancellationReasons) || aws.ToString(cancelled.CancellationReasons[i].Code) != "ConditionalCheckFailed" {
-				left = append(left, actions[i])
-			}
-		}
-		actions = left
+	_, err := items.TransactEach(ctx, l.o.DB, actions, func(a items.Action) []items.Action { return []items.Action{a} }, nil)
+	if ensure.Missing(err) {
+		return nil
 	}
-	return nil
+	return err
 }
 
 // firing is the expiry of a pending transition, or of a call.

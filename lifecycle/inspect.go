@@ -13,6 +13,7 @@ import (
 
 	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
+	"github.com/mayflydb/mayfly/internal/work/items"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
@@ -89,22 +90,16 @@ func (l *Lifecycles) perhaps(ctx context.Context, lifecycle string) (*plan, erro
 // History returns the kept events of an entity, oldest first. It includes removed entities and
 // earlier entities of the same name.
 func (l *Lifecycles) History(ctx context.Context, lifecycle, id string) (all []Event, err error) {
-	pages := dynamodb.NewQueryPaginator(l.o.DB, &dynamodb.QueryInput{
-		TableName: aws.String(EntityTable(lifecycle)), ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("#entity = :entity AND begins_with(#part, :history)"),
+	found := items.Query(ctx, l.o.DB, &dynamodb.QueryInput{
+		TableName: aws.String(EntityTable(lifecycle)), KeyConditionExpression: aws.String("#entity = :entity AND begins_with(#part, :history)"),
 		ExpressionAttributeNames:  map[string]string{"#entity": attrEntity, "#part": attrPart},
 		ExpressionAttributeValues: Item{":entity": attr.S(id), ":history": attr.S(partHistory)},
 	})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if ensure.Missing(err) {
-			return nil, nil
-		}
+	for it, err := range found {
 		if err != nil {
 			return nil, err
 		}
-		for _, it := range page.Items {
-			all = append(all, readEvent(it))
-		}
+		all = append(all, readEvent(it))
 	}
 	slices.SortStableFunc(all, func(a, b Event) int { return strings.Compare(a.place(), b.place()) })
 	return all, nil

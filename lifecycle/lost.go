@@ -6,10 +6,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/mayflydb/mayfly/internal/work/attr"
-	"github.com/mayflydb/mayfly/internal/work/retry"
+	"github.com/mayflydb/mayfly/internal/work/items"
 )
 
 // search scans a lifecycle's table for transitions that were due before an instant and whose item
@@ -22,21 +21,14 @@ func (l *Lifecycles) search(ctx context.Context, lifecycle string, before time.T
 		if e.end != "" || e.next == nil || !e.paused.IsZero() || !e.next.at.Before(before) {
 			return nil
 		}
-		_, err := l.o.DB.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
-			{ConditionCheck: &types.ConditionCheck{
-				TableName: &table, Key: key(e.id, partEntity), ConditionExpression: aws.String("#i = :i AND #g = :g"),
-				ExpressionAttributeNames:  map[string]string{"#i": attrIncarnation, "#g": attrGeneration},
-				ExpressionAttributeValues: Item{":i": attr.S(e.incarnation), ":g": attr.Int(e.generation)},
-			}},
-			{Put: &types.Put{
-				TableName: &table, Item: e.pendingItem(now), ConditionExpression: aws.String("attribute_not_exists(#e)"), ExpressionAttributeNames: map[string]string{"#e": attrEntity},
-			}},
-		}})
-		if err == nil {
+		refusal, err := items.Transact(ctx, l.o.DB, []items.Action{
+			items.Check(table, key(e.id, partEntity), e.unchanged()),
+			items.Put(table, e.pendingItem(now), items.Absent(attrEntity)),
+		})
+		if err == nil && refusal == nil {
 			armed++
-			return nil
 		}
-		return unlessCancelled(err)
+		return err
 	})
 	if err != nil {
 		return armed, called, err
@@ -51,31 +43,20 @@ const callsOld = time.Minute
 // searchCalls arms calls again that have neither an outcome nor an item.
 func (l *Lifecycles) searchCalls(ctx context.Context, lifecycle string, now time.Time) (called int, err error) {
 	table := EntityTable(lifecycle)
-	pages := dynamodb.NewScanPaginator(l.o.DB, &dynamodb.ScanInput{
-		TableName: &table, ConsistentRead: aws.Bool(true), FilterExpression: aws.String("begins_with(#part, :history) AND attribute_exists(#body) AND #at < :old"),
+	found := items.Scan(ctx, l.o.DB, &dynamodb.ScanInput{
+		TableName: &table, FilterExpression: aws.String("begins_with(#part, :history) AND attribute_exists(#body) AND #at < :old"),
 		ExpressionAttributeNames:  map[string]string{"#part": attrPart, "#body": attrBody, "#at": attrAt},
 		ExpressionAttributeValues: Item{":history": attr.S(partHistory), ":old": attr.Millis(now.Add(-callsOld))},
 	})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+	for it, err := range found {
 		if err != nil {
 			return called, err
 		}
-		for _, it := range page.Items {
-			id, e := attr.String(it[attrEntity]), readEvent(it)
-			if _, err := l.o.DB.PutItem(ctx, &dynamodb.PutItemInput{TableName: &table, Item: callItem(id, &e, now)}); err != nil {
-				return called, err
-			}
-			called++
+		id, e := attr.String(it[attrEntity]), readEvent(it)
+		if _, err := l.o.DB.PutItem(ctx, &dynamodb.PutItemInput{TableName: &table, Item: callItem(id, &e, now)}); err != nil {
+			return called, err
 		}
+		called++
 	}
 	return called, nil
-}
-
-// unlessCancelled returns nil for a transaction whose conditions failed, and otherwise err.
-func unlessCancelled(err error) error {
-	if c := cancelledBy(err); c != nil && !retry.Cancelled(c.CancellationReasons) {
-		return nil
-	}
-	return err
 }

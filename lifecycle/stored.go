@@ -14,26 +14,21 @@ import (
 	"github.com/mayflydb/mayfly/internal/constraint"
 	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
+	"github.com/mayflydb/mayfly/internal/work/items"
 )
 
 // each calls f for every entity of a lifecycle.
 func (l *Lifecycles) each(ctx context.Context, lifecycle string, f func(*entity) error) error {
-	pages := dynamodb.NewScanPaginator(l.o.DB, &dynamodb.ScanInput{
-		TableName: aws.String(EntityTable(lifecycle)), ConsistentRead: aws.Bool(true), FilterExpression: aws.String("#part = :entity"),
+	found := items.Scan(ctx, l.o.DB, &dynamodb.ScanInput{
+		TableName: aws.String(EntityTable(lifecycle)), FilterExpression: aws.String("#part = :entity"),
 		ExpressionAttributeNames: map[string]string{"#part": attrPart}, ExpressionAttributeValues: Item{":entity": attr.S(partEntity)},
 	})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if ensure.Missing(err) {
-			return nil
-		}
+	for it, err := range found {
 		if err != nil {
 			return err
 		}
-		for _, it := range page.Items {
-			if err := f(readEntity(it)); err != nil {
-				return err
-			}
+		if err := f(readEntity(it)); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -48,14 +43,14 @@ type definition struct {
 
 // load reads a definition. It returns ErrNoLifecycle if none was ever stored.
 func (l *Lifecycles) load(ctx context.Context, name string) (d definition, err error) {
-	out, err := l.o.DB.GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String(TableName), Key: Item{attrName: attr.S(name)}, ConsistentRead: aws.Bool(true)})
-	if ensure.Missing(err) || err == nil && out.Item == nil {
+	it, err := items.Get(ctx, l.o.DB, TableName, Item{attrName: attr.S(name)})
+	if ensure.Missing(err) || err == nil && it == nil {
 		return d, fmt.Errorf("%w: %q", ErrNoLifecycle, name)
 	}
 	if err != nil {
 		return d, err
 	}
-	return definition{attr.Integer(out.Item[attrVersion]), attr.String(out.Item[attrText]), out.Item[attrDeleted] != nil}, nil
+	return definition{attr.Integer(it[attrVersion]), attr.String(it[attrText]), it[attrDeleted] != nil}, nil
 }
 
 // store writes a definition if the stored version is the one before.
@@ -164,22 +159,16 @@ func (l *Lifecycles) Names(ctx context.Context) ([]string, error) { return l.nam
 
 // names is like Names. It includes deleted lifecycles if deleted is set.
 func (l *Lifecycles) names(ctx context.Context, deleted bool) (names []string, err error) {
-	pages := dynamodb.NewScanPaginator(l.o.DB, &dynamodb.ScanInput{
-		TableName: aws.String(TableName), ConsistentRead: aws.Bool(true), ProjectionExpression: aws.String("#name, #deleted"),
+	found := items.Scan(ctx, l.o.DB, &dynamodb.ScanInput{
+		TableName: aws.String(TableName), ProjectionExpression: aws.String("#name, #deleted"),
 		ExpressionAttributeNames: map[string]string{"#name": attrName, "#deleted": attrDeleted},
 	})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if ensure.Missing(err) {
-			return nil, nil
-		}
+	for it, err := range found {
 		if err != nil {
 			return nil, err
 		}
-		for _, it := range page.Items {
-			if deleted || it[attrDeleted] == nil {
-				names = append(names, attr.String(it[attrName]))
-			}
+		if deleted || it[attrDeleted] == nil {
+			names = append(names, attr.String(it[attrName]))
 		}
 	}
 	slices.Sort(names)

@@ -10,12 +10,11 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 
 	"github.com/mayflydb/mayfly/internal/work/attr"
-	"github.com/mayflydb/mayfly/internal/work/retry"
+	"github.com/mayflydb/mayfly/internal/work/items"
 )
 
 const batchFirings = 20 // firings in a transaction; each has up to four actions
@@ -35,19 +34,19 @@ type change struct {
 
 // actions returns the actions of the transaction. The entity's action is first, since it has the
 // condition.
-func (c *change) actions(now time.Time) []types.TransactWriteItem {
+func (c *change) actions(now time.Time) []items.Action {
 	table := EntityTable(c.plan.Name)
-	all := []types.TransactWriteItem{c.entityAction(table, now)}
+	all := []items.Action{c.entityAction(table, now)}
 	id := c.id()
 	switch {
 	case c.after != nil && c.after.next != nil && c.after.paused.IsZero():
-		all = append(all, put(table, c.after.pendingItem(now)))
+		all = append(all, items.Put(table, c.after.pendingItem(now), nil))
 	case !c.fired && c.before != nil && c.before.next != nil && c.before.paused.IsZero():
-		all = append(all, types.TransactWriteItem{Delete: &types.Delete{TableName: &table, Key: key(id, partNext)}})
+		all = append(all, items.Delete(table, key(id, partNext), nil))
 	}
-	all = append(all, put(table, c.event.item(id, now.Add(c.plan.history))))
+	all = append(all, items.Put(table, c.event.item(id, now.Add(c.plan.history)), nil))
 	if c.event.body != nil && !c.fired {
-		all = append(all, put(table, callItem(id, &c.event, now)))
+		all = append(all, items.Put(table, callItem(id, &c.event, now), nil))
 	}
 	return all
 }
@@ -69,12 +68,8 @@ func callItem(id string, e *Event, now time.Time) Item {
 	}
 }
 
-func put(table string, it Item) types.TransactWriteItem {
-	return types.TransactWriteItem{Put: &types.Put{TableName: &table, Item: it}}
-}
-
 // entityAction writes the entity's item if it is still the version that was read.
-func (c *change) entityAction(table string, now time.Time) types.TransactWriteItem {
+func (c *change) entityAction(table string, now time.Time) items.Action {
 	if c.before == nil {
 		it := maps.Clone(c.after.own)
 		it[attrEntity], it[attrPart] = attr.S(c.after.id), attr.S(partEntity)
@@ -83,17 +78,12 @@ func (c *change) entityAction(table string, now time.Time) types.TransactWriteIt
 				it[name] = v
 			}
 		}
-		return types.TransactWriteItem{Put: &types.Put{
-			TableName: &table, Item: it, ConditionExpression: aws.String("attribute_not_exists(#e)"), ExpressionAttributeNames: map[string]string{"#e": attrEntity},
-		}}
+		return items.Put(table, it, items.Absent(attrEntity))
 	}
-	names := map[string]string{"#mayfly_i": attrIncarnation, "#mayfly_g": attrGeneration}
-	values := Item{":mayfly_i": attr.S(c.before.incarnation), ":mayfly_g": attr.Int(c.before.generation)}
-	condition := c.guard.join("#mayfly_i = :mayfly_i AND #mayfly_g = :mayfly_g", names, values)
+	condition := c.before.unchanged()
+	c.guard.join(condition)
 	if c.after == nil {
-		return types.TransactWriteItem{Delete: &types.Delete{
-			TableName: &table, Key: key(c.before.id, partEntity), ConditionExpression: &condition, ExpressionAttributeNames: names, ExpressionAttributeValues: values,
-		}}
+		return items.Delete(table, key(c.before.id, partEntity), condition)
 	}
 	before, after := c.before.attributes(), c.after.attributes()
 	if stage := c.plan.states[c.after.state]; stage != nil && stage.keep > 0 && c.after.end != "" && c.before.end == "" {
@@ -112,10 +102,10 @@ func (c *change) entityAction(table string, now time.Time) types.TransactWriteIt
 			if _, ours := before[name]; ours && same(before[name], after[name]) && name != attrGeneration {
 				continue
 			}
-			names["#"+short], values[":"+short] = name, after[name]
+			condition.Names["#"+short], condition.Values[":"+short] = name, after[name]
 			set = append(set, "#"+short+" = :"+short)
 		case before[name] != nil:
-			names["#"+short] = name
+			condition.Names["#"+short] = name
 			remove = append(remove, "#"+short)
 		}
 	}
@@ -123,10 +113,16 @@ func (c *change) entityAction(table string, now time.Time) types.TransactWriteIt
 	if len(remove) > 0 {
 		update += " REMOVE " + strings.Join(remove, ", ")
 	}
-	return types.TransactWriteItem{Update: &types.Update{
-		TableName: &table, Key: key(c.before.id, partEntity), UpdateExpression: &update,
-		ConditionExpression: &condition, ExpressionAttributeNames: names, ExpressionAttributeValues: values,
-	}}
+	return items.Update(table, key(c.before.id, partEntity), update, condition)
+}
+
+// unchanged returns the condition that an entity has not changed since it was read.
+func (e *entity) unchanged() *items.Condition {
+	return &items.Condition{
+		Text:   "#mayfly_i = :mayfly_i AND #mayfly_g = :mayfly_g",
+		Names:  map[string]string{"#mayfly_i": attrIncarnation, "#mayfly_g": attrGeneration},
+		Values: Item{":mayfly_i": attr.S(e.incarnation), ":mayfly_g": attr.Int(e.generation)},
+	}
 }
 
 // same reports whether two texts or two numbers are equal.
@@ -134,62 +130,27 @@ func same(a, b types.AttributeValue) bool {
 	return a != nil && b != nil && attr.String(a) == attr.String(b) && attr.Integer(a) == attr.Integer(b) && kindOf(a) == kindOf(b)
 }
 
-// Retries of a transaction that conflicts with another one.
-const conflictTries = 8
-
-var conflicts = retry.Policy{First: 5 * time.Millisecond, Most: time.Second}
-
 // transact writes several changes in one transaction. If conditions fail, nothing is written, and
 // refused has the positions of the refused changes.
 func (l *Lifecycles) transact(ctx context.Context, changes []*change) (refused []int, err error) {
-	var actions []types.TransactWriteItem
-	first := make([]int, len(changes))
 	now := l.now()
+	groups := make([][]items.Action, len(changes))
 	for i, c := range changes {
-		first[i] = len(actions)
-		actions = append(actions, c.actions(now)...)
+		groups[i] = c.actions(now)
 	}
-	in := &dynamodb.TransactWriteItemsInput{TransactItems: actions}
-	for pauses, tries := conflicts.Start(), 1; ; tries++ {
-		// The transaction has no token of its own: the generation reveals a repetition.
-		_, err := l.o.DB.TransactWriteItems(ctx, in, func(o *dynamodb.Options) { o.IdempotencyTokenProvider = nil })
-		if err == nil {
-			for _, c := range changes {
-				l.o.Observe(Change{Lifecycle: c.plan.Name, Entity: c.id(), Event: c.event})
-			}
-			return nil, nil
-		}
-		cancelled := cancelledBy(err)
-		if cancelled == nil {
-			return nil, err
-		}
-		reason := func(i int) string {
-			if i < len(cancelled.CancellationReasons) {
-				return aws.ToString(cancelled.CancellationReasons[i].Code)
-			}
-			return ""
-		}
-		for i, at := range first {
-			if reason(at) == "ConditionalCheckFailed" {
-				refused = append(refused, i)
-			}
-		}
-		if len(refused) > 0 {
-			return refused, nil
-		}
-		if !retry.Cancelled(cancelled.CancellationReasons) || tries == conflictTries {
-			return nil, err
-		}
-		if !pauses.Wait(ctx) {
-			return nil, ctx.Err()
+	written, err := items.TransactGroups(ctx, l.o.DB, groups, func(i int, _ Item) { refused = append(refused, i) })
+	if written {
+		for _, c := range changes {
+			l.o.Observe(Change{Lifecycle: c.plan.Name, Entity: c.id(), Event: c.event})
 		}
 	}
+	return refused, err
 }
 
 // impossible reports whether a transaction fails at every attempt, for example because an item is
 // too large.
 func impossible(err error) bool {
-	if c := cancelledBy(err); c != nil {
+	if c := items.Cancelled(err); c != nil {
 		return slices.ContainsFunc(c.CancellationReasons, func(r types.CancellationReason) bool {
 			return aws.ToString(r.Code) == "ValidationError" || aws.ToString(r.Code) == "ItemCollectionSizeLimitExceeded"
 		})
@@ -200,7 +161,7 @@ func impossible(err error) bool {
 
 // inShort returns the endpoint's reason for refusing a transaction.
 func inShort(err error) string {
-	if c := cancelledBy(err); c != nil {
+	if c := items.Cancelled(err); c != nil {
 		for _, r := range c.CancellationReasons {
 			if m := aws.ToString(r.Message); m != "" {
 				return m
@@ -212,11 +173,4 @@ func inShort(err error) string {
 		return e.ErrorMessage()
 	}
 	return err.Error()
-}
-
-// cancelledBy returns the cancellation in an error, or nil for another error.
-func cancelledBy(err error) *types.TransactionCanceledException {
-	var c *types.TransactionCanceledException
-	errors.As(err, &c)
-	return c
 }

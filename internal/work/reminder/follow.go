@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
@@ -17,6 +15,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/consume"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
+	"github.com/mayflydb/mayfly/internal/work/items"
 	"github.com/mayflydb/mayfly/internal/work/retry"
 	"github.com/mayflydb/mayfly/internal/work/template"
 	"github.com/mayflydb/mayfly/target"
@@ -206,13 +205,13 @@ func (r *rule) skip(ctx context.Context, c change, due time.Time) (bool, error) 
 	if due.After(r.o.Now()) {
 		return false, nil
 	}
-	out, err := r.o.DB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &r.Table, ConsistentRead: aws.Bool(true), Key: c.key})
+	it, err := items.Get(ctx, r.o.DB, r.Table, c.key)
 	switch {
 	case ensure.Missing(err): // the table and its items are gone
 	case err != nil:
 		return false, err
 	default:
-		if now, named := r.due(out.Item); named && now.Equal(due) {
+		if now, named := r.due(it); named && now.Equal(due) {
 			return false, nil
 		}
 	}
@@ -225,7 +224,7 @@ func (r *rule) makeUp(ctx context.Context, c change, due time.Time) error {
 	if !due.Before(c.written.Add(time.Second)) {
 		return nil
 	}
-	known, err := r.known(ctx, c.key)
+	known, err := r.get(ctx, attr.S(r.name(c.key)))
 	if err != nil || attr.String(known[attrKind]) != kindSkipped || !dueOf(known).Equal(due) {
 		return err
 	}

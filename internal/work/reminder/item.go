@@ -13,6 +13,7 @@ import (
 
 	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
+	"github.com/mayflydb/mayfly/internal/work/items"
 	"github.com/mayflydb/mayfly/internal/work/template"
 )
 
@@ -107,18 +108,9 @@ func (r *rule) put(ctx context.Context, n reminder) (bool, error) {
 	return r.putItem(ctx, it, "attribute_not_exists(#name) OR #order < :order AND NOT (#kind = :fired AND #at = :at)")
 }
 
-// known returns the reminder of an item; empty if there is none.
-func (r *rule) known(ctx context.Context, key item) (item, error) {
-	return r.get(ctx, attr.S(r.name(key)))
-}
-
 // get returns the item with a name; empty if there is none.
 func (r *rule) get(ctx context.Context, name types.AttributeValue) (item, error) {
-	out, err := r.o.DB.GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String(TableName), ConsistentRead: aws.Bool(true), Key: item{attrName: name}})
-	if err != nil {
-		return nil, err
-	}
-	return out.Item, nil
+	return items.Get(ctx, r.o.DB, TableName, item{attrName: name})
 }
 
 // fired leaves a mark in place of a reminder, and reports whether it is the first firing for its

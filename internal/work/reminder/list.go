@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/mayflydb/mayfly/internal/work/attr"
-	"github.com/mayflydb/mayfly/internal/work/ensure"
+	"github.com/mayflydb/mayfly/internal/work/items"
 )
 
 // Reminder is a pending reminder.
@@ -24,26 +24,20 @@ type Reminder struct {
 // expire.
 func Each(ctx context.Context, db *dynamodb.Client, rule string, f func(Reminder) error) error {
 	in := &dynamodb.ScanInput{
-		TableName: aws.String(TableName), ConsistentRead: aws.Bool(true), FilterExpression: aws.String("#kind = :kind"),
+		TableName: aws.String(TableName), FilterExpression: aws.String("#kind = :kind"),
 		ExpressionAttributeNames: map[string]string{"#kind": attrKind}, ExpressionAttributeValues: item{":kind": attr.S(kindReminder)},
 	}
 	if rule != "" {
 		in.FilterExpression = aws.String("#kind = :kind AND #rule = :rule")
 		in.ExpressionAttributeNames["#rule"], in.ExpressionAttributeValues[":rule"] = attrRule, attr.S(rule)
 	}
-	for pages := dynamodb.NewScanPaginator(db, in); pages.HasMorePages(); {
-		page, err := pages.NextPage(ctx)
-		if ensure.Missing(err) {
-			return nil
-		}
+	for it, err := range items.Scan(ctx, db, in) {
 		if err != nil {
 			return err
 		}
-		for _, it := range page.Items {
-			err := f(Reminder{Rule: attr.String(it[attrRule]), Key: attr.String(it[attrKey]), Due: dueOf(it), Input: []byte(attr.String(it[attrInput]))})
-			if err != nil {
-				return err
-			}
+		err := f(Reminder{Rule: attr.String(it[attrRule]), Key: attr.String(it[attrKey]), Due: dueOf(it), Input: []byte(attr.String(it[attrInput]))})
+		if err != nil {
+			return err
 		}
 	}
 	return nil

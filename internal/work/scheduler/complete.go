@@ -5,10 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/items"
+	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
 // completion describes a schedule to be deleted after its last firing. It travels with the
@@ -21,15 +25,6 @@ type completion struct {
 	End         int64  `json:"e,omitempty"` // EndDate, ms since 1970: the schedule is deleted then
 	Token       string `json:"k,omitempty"` // of the creation, stored for repetitions
 	Digest      []byte `json:"d,omitempty"`
-}
-
-func (c *completion) marshal() []byte {
-	text, err := json.Marshal(c)
-	if err != nil {
-		// it consists of strings and numbers
-		panic("scheduler: a completion does not marshal: " + err.Error())
-	}
-	return text
 }
 
 // deliveriesEnded deletes the schedules whose last delivery has succeeded, or failed for good.
@@ -58,12 +53,10 @@ func (s *Scheduler) complete(ctx context.Context, all []*completion) error {
 		byTable[c.Table] = append(byTable[c.Table], c)
 	}
 	for table, all := range byTable {
-		for len(all) > 0 {
-			n := min(len(all), batchFirings)
-			if err := s.completeBatch(ctx, table, all[:n]); err != nil {
+		for batch := range slices.Chunk(all, batchFirings) {
+			if err := s.completeBatch(ctx, table, batch); err != nil {
 				return err
 			}
-			all = all[n:]
 		}
 	}
 	return nil
@@ -71,39 +64,24 @@ func (s *Scheduler) complete(ctx context.Context, all []*completion) error {
 
 func (s *Scheduler) completeBatch(ctx context.Context, table string, all []*completion) error {
 	seen := map[string]bool{}
-	var left []*completion
-	for _, c := range all {
-		if !seen[c.Name] { // a repetition, since it was delivered twice
-			seen[c.Name] = true
-			left = append(left, c)
-		}
+	all = slices.DeleteFunc(all, func(c *completion) bool { // a repetition, since it was delivered twice
+		again := seen[c.Name]
+		seen[c.Name] = true
+		return again
+	})
+	now := s.now()
+	written, err := items.TransactEach(ctx, s.o.DB, all, func(c *completion) []action { return c.actions(table, now) }, nil)
+	switch {
+	case noTable(err): // its group was deleted
+		return nil
+	// a forged parcel among the parked ones, or a table with other keys
+	case retry.Code(err) == codeDynamoInvalid:
+		return s.completeApart(ctx, table, all, err)
+	case err != nil:
+		return fmt.Errorf("delete completed schedules: %w", err)
 	}
-	for len(left) > 0 {
-		c, err := s.deleteComplete(ctx, table, left)
-		switch {
-		case noTable(err): // its group was deleted
-			return nil
-		// a forged parcel among the parked ones, or a table with other keys
-		case dynamoCode(err) == codeDynamoInvalid:
-			return s.completeApart(ctx, table, left, err)
-		case err != nil:
-			return fmt.Errorf("delete completed schedules: %w", err)
-		case c == nil:
-			for range left {
-				s.o.Observe(Event{What: Completed, Group: strings.TrimPrefix(table, schedulesTables)})
-			}
-			return nil
-		}
-		var remaining []*completion
-		for i, l := range left {
-			if !c.failed(i) {
-				remaining = append(remaining, l)
-			}
-		}
-		if len(remaining) == len(left) {
-			return fmt.Errorf("delete completed schedules: the transaction was cancelled without a reason")
-		}
-		left = remaining
+	for range written {
+		s.o.Observe(Event{What: Completed, Group: strings.TrimPrefix(table, schedulesTables)})
 	}
 	return nil
 }
@@ -123,29 +101,20 @@ func (s *Scheduler) completeApart(ctx context.Context, table string, all []*comp
 	return nil
 }
 
-// deleteComplete deletes the definitions, with the first actions, and stores their tokens. A
-// definition with an EndDate in the future gets that as its deadline.
-func (s *Scheduler) deleteComplete(ctx context.Context, table string, all []*completion) (*cancelled, error) {
-	actions := make([]action, 0, 2*len(all))
-	now := s.now()
-	for _, c := range all {
-		same := fenced(current(c.Incarnation, c.Version))
-		if c.end().After(now) {
-			actions = append(actions, expire(table, key(c.Name, partDefinition), same, c.end()))
-		} else {
-			actions = append(actions, remove(table, key(c.Name, partDefinition), same))
-		}
+// actions delete the definition, unless it was updated since, and store its token. A definition
+// with an EndDate in the future gets that as its deadline.
+func (c *completion) actions(table string, now time.Time) []action {
+	same, gone := fenced(current(c.Incarnation, c.Version)), now
+	all := []action{items.Delete(table, key(c.Name, partDefinition), same)}
+	if c.end().After(now) {
+		gone = c.end()
+		same.Names["#due"], same.Values[":due"] = attrDue, attr.Seconds(gone)
+		all[0] = items.Update(table, key(c.Name, partDefinition), "SET #due = :due", same)
 	}
-	for _, c := range all {
-		if c.Token != "" {
-			gone := now
-			if c.end().After(now) {
-				gone = c.end()
-			}
-			actions = append(actions, put(table, tokenItem(c.Name, tokenCreate, c.Token, c.Digest, gone), nil))
-		}
+	if c.Token != "" {
+		all = append(all, items.Put(table, tokenItem(c.Name, tokenCreate, c.Token, c.Digest, gone), nil))
 	}
-	return s.transact(ctx, actions)
+	return all
 }
 
 func (c *completion) end() time.Time { return time.UnixMilli(c.End).UTC() }

@@ -2,7 +2,8 @@ package scheduler
 
 import (
 	"context"
-	"errors"
+
+	"github.com/mayflydb/mayfly/internal/work/items"
 )
 
 // CreateSchedule creates a schedule. When it returns, definition and next firing are durable.
@@ -43,33 +44,21 @@ func (s *Scheduler) CreateSchedule(ctx context.Context, in *CreateScheduleInput)
 
 // putNew writes a new schedule and its first firing, without reading first.
 func (s *Scheduler) putNew(ctx context.Context, table string, e *entry, f *firing) error {
-	actions := []action{put(table, e.item(), absent)}
-	tokenAction := -1
-	if e.token != "" {
-		tokenAction = len(actions)
-		actions = append(actions, check(table, key(e.name, tokenPart(tokenCreate, e.token)), absent))
-	}
+	actions := []action{items.Put(table, e.item(), absent())}
 	if f != nil {
-		actions = append(actions, put(table, f.item(), nil))
+		actions = append(actions, items.Put(table, f.item(), nil))
 	}
-	c, err := s.transact(ctx, actions)
+	if e.token != "" {
+		actions = append(actions, items.Check(table, key(e.name, tokenPart(tokenCreate, e.token)), absent()))
+	}
+	r, err := s.transact(ctx, actions)
 	switch {
-	case err != nil:
+	case r == nil:
 		return err
-	case c == nil:
-		return nil
-	case c.failed(0):
-		return s.exists(ctx, table, e, c.found(0))
-	case tokenAction >= 0 && c.failed(tokenAction):
-		found := c.found(tokenAction)
-		if found == nil {
-			if found, err = s.get(ctx, table, key(e.name, tokenPart(tokenCreate, e.token))); err != nil {
-				return err
-			}
-		}
-		return repeated(digestOf(found), e.digest)
+	case r.Failed(0):
+		return s.exists(ctx, table, e, r.Stored(0))
 	default:
-		return errors.New("create a schedule: the transaction was cancelled without a reason")
+		return s.tokenUsed(ctx, table, e.name, tokenPart(tokenCreate, e.token), r.Stored(len(actions)-1), e.digest)
 	}
 }
 

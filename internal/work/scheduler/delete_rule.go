@@ -1,6 +1,10 @@
 package scheduler
 
-import "context"
+import (
+	"context"
+
+	"github.com/mayflydb/mayfly/internal/work/items"
+)
 
 // DeleteRule deletes a rule without targets. It succeeds if there is no such rule.
 func (s *Scheduler) DeleteRule(ctx context.Context, in *DeleteRuleInput) (*Empty, error) {
@@ -12,19 +16,19 @@ func (s *Scheduler) DeleteRule(ctx context.Context, in *DeleteRuleInput) (*Empty
 		if e == nil || err != nil {
 			return err
 		}
-		r, _, err := readRule(e.document)
+		old, _, err := readRule(e.document)
 		if err != nil {
 			return err
 		}
-		if len(r.Targets) > 0 {
+		if len(old.Targets) > 0 {
 			return invalid("Rule can't be deleted since it has targets.")
 		}
-		actions := []action{remove(rulesTable, key(e.name, partDefinition), e.unchanged())}
+		actions := []action{items.Delete(rulesTable, key(e.name, partDefinition), e.unchanged())}
 		if e.tail.pending() {
-			actions = append(actions, remove(rulesTable, key(e.name, partRemains), nil))
+			actions = append(actions, items.Delete(rulesTable, key(e.name, partRemains), nil))
 		}
-		c, err := s.transact(ctx, actions)
-		if c != nil {
+		r, err := s.transact(ctx, actions)
+		if r != nil {
 			return errChanged
 		}
 		return err

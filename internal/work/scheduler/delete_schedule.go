@@ -5,6 +5,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/mayflydb/mayfly/internal/work/items"
 )
 
 // DeleteSchedule deletes a schedule and its next firing. A firing that was due before is still
@@ -35,21 +37,21 @@ func (s *Scheduler) delete(ctx context.Context, table, name string, token *strin
 		return s.deletedBefore(ctx, table, name, token)
 	}
 	actions := []action{
-		remove(table, key(name, partDefinition), fenced(current(e.incarnation, e.version))),
-		remove(table, key(name, partFiring), nil),
+		items.Delete(table, key(name, partDefinition), fenced(current(e.incarnation, e.version))),
+		items.Delete(table, key(name, partFiring), nil),
 	}
 	if e.tail.pending() {
-		actions = append(actions, remove(table, key(name, partRemains), nil))
+		actions = append(actions, items.Delete(table, key(name, partRemains), nil))
 	}
 	now := s.now()
 	if token != nil {
-		actions = append(actions, put(table, tokenItem(name, tokenDelete, *token, nil, now), nil))
+		actions = append(actions, items.Put(table, tokenItem(name, tokenDelete, *token, nil, now), nil))
 	}
 	if e.token != "" {
-		actions = append(actions, put(table, tokenItem(name, tokenCreate, e.token, e.digest, now), nil))
+		actions = append(actions, items.Put(table, tokenItem(name, tokenCreate, e.token, e.digest, now), nil))
 	}
-	c, err := s.transact(ctx, actions)
-	if c != nil {
+	r, err := s.transact(ctx, actions)
+	if r != nil {
 		return errChanged
 	}
 	return err

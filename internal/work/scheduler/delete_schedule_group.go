@@ -8,6 +8,7 @@ import (
 
 	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/consume"
+	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
 // DeleteScheduleGroup begins to delete a group with all its schedules. The group is DELETING until
@@ -59,7 +60,7 @@ func (s *Scheduler) clear(ctx context.Context, g *group) error {
 	if err != nil || now == nil || now.incarnation != g.incarnation {
 		return err // another process has done it; the table may belong to a new group of that name
 	}
-	if _, err := s.o.DB.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: &p.table}); err != nil && !noTable(err) && dynamoCode(err) != codeTableInUse {
+	if _, err := s.o.DB.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: &p.table}); err != nil && !noTable(err) && retry.Code(err) != codeTableInUse {
 		return err
 	}
 	if err := s.gone(ctx, p.table); err != nil {
@@ -74,7 +75,7 @@ func (s *Scheduler) clear(ctx context.Context, g *group) error {
 		ExpressionAttributeNames:  map[string]string{"#i": attrIncarnation},
 		ExpressionAttributeValues: item{":i": attr.S(g.incarnation)},
 	})
-	if dynamoCode(err) == codeConditional {
+	if retry.Code(err) == codeConditional {
 		return nil // another process has done it, and there is a new group of that name
 	}
 	return err

@@ -5,6 +5,9 @@ import (
 	"net/http"
 
 	"github.com/aws/smithy-go"
+
+	"github.com/mayflydb/mayfly/internal/work/ensure"
+	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
 // Error is a failure that the API defines: code, text and status are part of its contract. Any
@@ -59,21 +62,10 @@ func noSchedule(name string) error { return notFound("Schedule " + name + " does
 
 func noGroup(name string) error { return notFound("Schedule group " + name + " does not exist.") }
 
-// dynamoCode returns the code of an error of DynamoDB's API; empty for any other error.
-func dynamoCode(err error) string {
-	var e smithy.APIError
-	if errors.As(err, &e) {
-		return e.ErrorCode()
-	}
-	return ""
-}
-
 // The codes of DynamoDB's errors that the scheduler handles.
 const (
-	codeNoTable       = "ResourceNotFoundException"
 	codeTableInUse    = "ResourceInUseException"
 	codeConditional   = "ConditionalCheckFailedException"
-	codeCancelled     = "TransactionCanceledException"
 	codeTxConflict    = "TransactionConflictException"
 	codeTxInProgress  = "TransactionInProgressException"
 	codeThroughput    = "ProvisionedThroughputExceededException"
@@ -84,12 +76,12 @@ const (
 )
 
 // noTable reports whether a table does not exist.
-func noTable(err error) bool { return dynamoCode(err) == codeNoTable }
+func noTable(err error) bool { return ensure.Missing(err) }
 
 // apiError translates errors of the tables' endpoint into errors of the scheduler's API. It returns
 // faults and errors of the API unchanged.
 func apiError(err error) error {
-	switch dynamoCode(err) {
+	switch retry.Code(err) {
 	case codeThroughput, codeRequestLimit, codeThrottled, codeTxConflict, codeTxInProgress:
 		return throttled("Rate exceeded")
 	case codeDynamoLimit: // the disk is full, or too many tables are being created

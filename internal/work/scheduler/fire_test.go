@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	streams "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
+	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/consume"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 	"github.com/mayflydb/mayfly/internal/work/timer"
@@ -23,7 +24,7 @@ import (
 const defaultTable = "mayfly.schedules.default"
 
 // epoch formats an instant for a request.
-func epoch(t time.Time) string { return secondsText(t) }
+func epoch(t time.Time) string { return attr.SecondsText(t) }
 
 // Schedules of each kind fire at their occurrences, and at no other time.
 func TestFire(t *testing.T) {

@@ -13,6 +13,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/consume"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
+	"github.com/mayflydb/mayfly/internal/work/items"
+	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
 // groupsTable holds the groups: an item for each, keyed by its kind and its name.
@@ -148,9 +150,10 @@ func (s *Scheduler) writeDefaultGroup(ctx context.Context) (*group, error) {
 
 // putGroup writes a new group. If the group exists, it returns the existing item.
 func (s *Scheduler) putGroup(ctx context.Context, g *group) (found item, err error) {
+	isNew := absent()
 	in := &dynamodb.PutItemInput{
 		TableName: aws.String(groupsTable), Item: g.item(),
-		ConditionExpression: &absent.text, ExpressionAttributeNames: absent.names,
+		ConditionExpression: &isNew.Text, ExpressionAttributeNames: isNew.Names,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}
 	_, err = s.o.DB.PutItem(ctx, in)
@@ -198,7 +201,7 @@ func (s *Scheduler) alterGroup(ctx context.Context, name string, alter func(*gro
 			ExpressionAttributeNames:  map[string]string{"#i": attrIncarnation, "#m": attrModified},
 			ExpressionAttributeValues: item{":i": attr.S(before.incarnation), ":m": attr.Seconds(before.modified)},
 		})
-		if dynamoCode(err) == codeConditional {
+		if retry.Code(err) == codeConditional {
 			return errChanged
 		}
 		if err == nil {
@@ -286,30 +289,22 @@ func (s *Scheduler) makeTable(ctx context.Context, p place) error {
 func (s *Scheduler) groups(ctx context.Context) ([]*group, error) {
 	var all []*group
 	in := &dynamodb.QueryInput{
-		TableName: aws.String(groupsTable), ConsistentRead: aws.Bool(true),
+		TableName:                 aws.String(groupsTable),
 		KeyConditionExpression:    aws.String("#k = :k"),
 		ExpressionAttributeNames:  map[string]string{"#k": attrKind},
 		ExpressionAttributeValues: item{":k": attr.S(kindGroup)},
 	}
-	for {
-		out, err := s.o.DB.Query(ctx, in)
-		if noTable(err) {
-			return nil, nil
-		}
+	for it, err := range items.Query(ctx, s.o.DB, in) {
 		if err != nil {
 			return nil, err
 		}
-		for _, it := range out.Items {
-			g, err := readGroup(it)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, g)
+		g, err := readGroup(it)
+		if err != nil {
+			return nil, err
 		}
-		if in.ExclusiveStartKey = out.LastEvaluatedKey; in.ExclusiveStartKey == nil {
-			return all, nil
-		}
+		all = append(all, g)
 	}
+	return all, nil
 }
 
 // consumerOf returns the name of a place's consumer.

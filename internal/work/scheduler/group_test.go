@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mayflydb/mayfly/internal/work/items"
 )
 
 // await waits until a condition holds.
@@ -84,7 +86,7 @@ func TestGroupDeleting(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.state = stateDeleting // as if the process had died here
-	if err := w.transactOne(put(groupsTable, g.item(), nil)); err != nil {
+	if err := w.transactOne(items.Put(groupsTable, g.item(), nil)); err != nil {
 		t.Fatal(err)
 	}
 	const deleting = "ConflictException: Schedule group g is being deleted."

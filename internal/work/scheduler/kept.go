@@ -3,12 +3,14 @@ package scheduler
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/internal/work/items"
 )
 
 // Kept is the state of a schedule that the API does not return.
@@ -27,12 +29,10 @@ const keptAtOnce = 50
 // schedule.
 func ReadKept(ctx context.Context, db *dynamodb.Client, group string, names ...string) (map[string]Kept, error) {
 	states := map[string]Kept{}
-	for len(names) > 0 {
-		n := min(len(names), keptAtOnce)
-		if err := readKept(ctx, db, groupPlace(group).table, names[:n], states); err != nil {
+	for batch := range slices.Chunk(names, keptAtOnce) {
+		if err := readKept(ctx, db, groupPlace(group).table, batch, states); err != nil {
 			return nil, err
 		}
-		names = names[n:]
 	}
 	return states, nil
 }
@@ -48,33 +48,25 @@ func readKept(ctx context.Context, db *dynamodb.Client, table string, names []st
 		ask.Keys = append(ask.Keys, key(name, partDefinition), key(name, partFiring))
 	}
 	firings := map[string]Kept{}
-	for ask.Keys != nil {
-		out, err := db.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{table: ask}})
-		var none *types.ResourceNotFoundException
-		if errors.As(err, &none) {
-			return nil // the group has never had a schedule
+	err := items.BatchGet(ctx, db, map[string]types.KeysAndAttributes{table: ask}, func(_ string, it item) error {
+		r := reader{from: it}
+		name := r.text(attrName)
+		if r.text(attrPart) == partFiring {
+			firings[name] = Kept{Occurrence: r.instant(attrScheduled), Due: r.instant(attrDeadline)}
+			return r.err
 		}
-		if err != nil {
-			return fmt.Errorf("read schedules: %w", err)
+		var d document
+		if err := json.Unmarshal([]byte(r.text(attrDocument)), &d); err != nil {
+			return fmt.Errorf("the schedule %q: %w", name, err)
 		}
-		for _, it := range out.Responses[table] {
-			r := reader{from: it}
-			name := r.text(attrName)
-			switch r.text(attrPart) {
-			case partFiring:
-				firings[name] = Kept{Occurrence: r.instant(attrScheduled), Due: r.instant(attrDeadline)}
-			default:
-				var d document
-				if err := json.Unmarshal([]byte(r.text(attrDocument)), &d); err != nil {
-					return fmt.Errorf("read the schedule %q: %w", name, err)
-				}
-				into[name] = Kept{CatchUp: d.CatchUp, Anchor: time.UnixMilli(d.Anchor).UTC()}
-			}
-			if r.err != nil {
-				return fmt.Errorf("read the schedule %q: %w", name, r.err)
-			}
-		}
-		ask.Keys = out.UnprocessedKeys[table].Keys
+		into[name] = Kept{CatchUp: d.CatchUp, Anchor: time.UnixMilli(d.Anchor).UTC()}
+		return r.err
+	})
+	if noTable(err) {
+		return nil // the group has never had a schedule
+	}
+	if err != nil {
+		return fmt.Errorf("read schedules: %w", err)
 	}
 	for name, f := range firings {
 		if k, known := into[name]; known {

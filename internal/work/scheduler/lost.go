@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/mayflydb/mayfly/internal/work/attr"
+	"github.com/mayflydb/mayfly/internal/work/items"
 )
 
 // armLost arms recurring schedules again whose firing was due before an instant and was lost, for
@@ -18,27 +19,21 @@ import (
 // It cannot find a lost firing that is the last of its schedule.
 func (s *Scheduler) armLost(ctx context.Context, p place, before time.Time) error {
 	in := &dynamodb.ScanInput{
-		TableName: &p.table, ConsistentRead: aws.Bool(true), FilterExpression: aws.String("#part = :definition AND #next <= :before"),
+		TableName: &p.table, FilterExpression: aws.String("#part = :definition AND #next <= :before"),
 		ExpressionAttributeNames:  map[string]string{"#part": attrPart, "#next": attrNext},
 		ExpressionAttributeValues: item{":definition": attr.S(partDefinition), ":before": attr.Seconds(before)},
 	}
 	armed := 0
-	for {
-		page, err := s.o.DB.Scan(ctx, in)
+	for it, err := range items.Scan(ctx, s.o.DB, in) {
 		if err != nil {
 			return fmt.Errorf("look for lost firings: %w", err)
 		}
-		for _, it := range page.Items {
-			found, err := s.armAgain(ctx, p, it)
-			if err != nil {
-				return fmt.Errorf("arm a firing that was lost: %w", err)
-			}
-			if found {
-				armed++
-			}
+		found, err := s.armAgain(ctx, p, it)
+		if err != nil {
+			return fmt.Errorf("arm a firing that was lost: %w", err)
 		}
-		if in.ExclusiveStartKey = page.LastEvaluatedKey; in.ExclusiveStartKey == nil {
-			break
+		if found {
+			armed++
 		}
 	}
 	if armed > 0 {
@@ -67,8 +62,10 @@ func (s *Scheduler) armAgain(ctx context.Context, p place, definition item) (boo
 	if least := s.now().Add(-pastMost); f.deadline.Before(least) {
 		it[attrDue] = attr.Seconds(least)
 	}
-	c, err := s.transact(ctx, []action{check(p.table, key(e.name, partDefinition), e.unchanged()), put(p.table, it, absent)})
-	return err == nil && c == nil, err
+	r, err := s.transact(ctx, []action{
+		items.Check(p.table, key(e.name, partDefinition), e.unchanged()), items.Put(p.table, it, absent()),
+	})
+	return err == nil && r == nil, err
 }
 
 // readTimed reads a definition and its timing.

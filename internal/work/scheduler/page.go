@@ -15,11 +15,7 @@ type listed struct {
 }
 
 func (l listed) token() string {
-	text, err := json.Marshal(l)
-	if err != nil {
-		panic("scheduler: a token does not marshal: " + err.Error()) // it consists of strings
-	}
-	return base64.RawURLEncoding.EncodeToString(text)
+	return base64.RawURLEncoding.EncodeToString(mustJSON(l))
 }
 
 // from returns the position of a token; nil for the beginning of the list.
@@ -39,10 +35,4 @@ func from(token *string, operation, filter string) (*listed, error) {
 }
 
 // filter returns a text that is unique to the values of filters.
-func filter(filters ...*string) string {
-	text, err := json.Marshal(filters)
-	if err != nil {
-		panic("scheduler: a filter does not marshal: " + err.Error()) // it consists of strings
-	}
-	return string(text)
-}
+func filter(filters ...*string) string { return string(mustJSON(filters)) }

@@ -42,7 +42,7 @@ func (s *Scheduler) parcel(group string, f *firing, d *document, end *completion
 	}
 	j.Delivery.Body, j.Delivery.ContentType = body, contentType(body)
 	if end != nil {
-		j.Origin = deliver.Origin{Kind: originEnd, Data: end.marshal()}
+		j.Origin = deliver.Origin{Kind: originEnd, Data: mustJSON(end)}
 	}
 	return j
 }
@@ -69,15 +69,10 @@ func parameters(t *Target) []byte {
 	if t.EcsParameters == nil && t.EventBridgeParameters == nil && t.KinesisParameters == nil && t.SageMakerPipelineParameters == nil && t.SqsParameters == nil {
 		return nil
 	}
-	text, err := json.Marshal(Target{
+	return mustJSON(Target{
 		EcsParameters: t.EcsParameters, EventBridgeParameters: t.EventBridgeParameters, KinesisParameters: t.KinesisParameters,
 		SageMakerPipelineParameters: t.SageMakerPipelineParameters, SqsParameters: t.SqsParameters,
 	})
-	if err != nil {
-		// they consist of strings and numbers
-		panic("scheduler: parameters do not marshal: " + err.Error())
-	}
-	return text
 }
 
 // orderKey returns the target's ordering key: deliveries with equal keys stay in order.
@@ -113,12 +108,7 @@ func (s *Scheduler) event(source, arn, id string, at time.Time, detail any) even
 
 // notification returns the default input of a schedule's target.
 func (s *Scheduler) notification(arn, id string, at time.Time) []byte {
-	text, err := json.Marshal(s.event("aws.scheduler", arn, id, at, "{}"))
-	if err != nil {
-		// it consists of strings
-		panic("scheduler: a notification does not marshal: " + err.Error())
-	}
-	return text
+	return mustJSON(s.event("aws.scheduler", arn, id, at, "{}"))
 }
 
 // uuid returns a delivery's ID in the form of a UUID, so that an event has the same in every

@@ -3,11 +3,12 @@ package scheduler
 import (
 	"context"
 	"fmt"
+	"slices"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/mayflydb/mayfly/internal/work/attr"
+	"github.com/mayflydb/mayfly/internal/work/items"
 )
 
 // arm puts the next firings of a batch in one transaction. A firing is armed if its definition has
@@ -15,75 +16,40 @@ import (
 // and none after a deletion or an update, except for the remains of an earlier version. Refused
 // firings leave the transaction, and arm tries again with the others.
 func (s *Scheduler) arm(ctx context.Context, batch []*outcome) error {
-	var left []*outcome
-	for _, o := range batch {
-		if o.arms() {
-			left = append(left, o)
+	arming := slices.DeleteFunc(slices.Clone(batch), func(o *outcome) bool { return !o.arms() })
+	_, err := items.TransactEach(ctx, s.o.DB, arming, (*outcome).actions, func(o *outcome, stored item) (bool, error) {
+		if !o.firing.until.IsZero() {
+			return false, nil // of an earlier version, and armed already
 		}
-	}
-	for len(left) > 0 {
-		actions := make([]action, 0, 2*len(left))
-		first := make([]int, len(left)) // index of the first action of each
-		for i, o := range left {
-			first[i] = len(actions)
-			actions = append(actions, advance(o))
-			if o.next != nil {
-				actions = append(actions, put(o.place.table, o.next.item(), nil))
-			}
-		}
-		c, err := s.transact(ctx, actions)
-		switch {
-		case noTable(err): // the group is being deleted
-			return nil
-		case err != nil:
-			return fmt.Errorf("arm the next firings: %w", err)
-		case c == nil:
-			return nil
-		}
-		var remaining []*outcome
-		refused := 0
-		for i, o := range left {
-			if !c.failed(first[i]) {
-				remaining = append(remaining, o)
-				continue
-			}
-			refused++
-			if !o.firing.until.IsZero() {
-				continue // of an earlier version, and armed already
-			}
-			arms, err := s.afterEnd(ctx, o, c.found(first[i]))
-			if err != nil {
-				return err
-			}
-			if arms {
-				remaining = append(remaining, o)
-			}
-		}
-		if refused == 0 {
-			return fmt.Errorf("arm the next firings: the transaction was cancelled without a reason")
-		}
-		left = remaining
+		return s.afterEnd(ctx, o, stored)
+	})
+	if err != nil && !noTable(err) { // without the table, the group is being deleted
+		return fmt.Errorf("arm the next firings: %w", err)
 	}
 	return nil
 }
 
+// actions advance the definition and put the next firing.
+func (o *outcome) actions() []action {
+	advance := advance
+	if !o.firing.until.IsZero() {
+		advance = advanceTail
+	}
+	all := []action{advance(o)}
+	if o.next != nil {
+		all = append(all, items.Put(o.place.table, o.next.item(), nil))
+	}
+	return all
+}
+
 // advance increments the number of the definition's last armed occurrence.
 func advance(o *outcome) action {
-	if !o.firing.until.IsZero() {
-		return advanceTail(o)
-	}
 	f := current(o.firing.incarnation, o.firing.version)
 	f[attrArmed] = attr.Int(o.firing.number)
 	c := fenced(f)
-	c.names["#armed"], c.names["#next"] = attrArmed, attrNext
-	c.values[":armed"], c.values[":next"] = attr.Int(o.next.number), attr.Seconds(o.next.deadline)
-	return action{Update: &types.Update{
-		TableName: &o.place.table, Key: key(o.firing.name, partDefinition),
-		UpdateExpression:          aws.String("SET #armed = :armed, #next = :next"),
-		ConditionExpression:       &c.text,
-		ExpressionAttributeNames:  c.names,
-		ExpressionAttributeValues: c.values,
-
-		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-	}}
+	c.Names["#armed"], c.Names["#next"] = attrArmed, attrNext
+	c.Values[":armed"], c.Values[":next"] = attr.Int(o.next.number), attr.Seconds(o.next.deadline)
+	a := items.Update(o.place.table, key(o.firing.name, partDefinition), "SET #armed = :armed, #next = :next", c)
+	a.Update.ReturnValuesOnConditionCheckFailure = types.ReturnValuesOnConditionCheckFailureAllOld
+	return a
 }

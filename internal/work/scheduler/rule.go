@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/work/cron"
+	"github.com/mayflydb/mayfly/internal/work/items"
 )
 
 // A classic rule is stored like a schedule, in one table for all rules. Its targets are part of it:
@@ -39,15 +40,6 @@ func readRule(text string) (*rule, timing, error) {
 		return nil, timing{}, errors.New("read a rule: a target has no id or no ARN")
 	}
 	return r, timing{expression: expression, anchor: time.UnixMilli(r.Anchor).UTC()}, nil
-}
-
-func (r *rule) marshal() string {
-	text, err := json.Marshal(r)
-	if err != nil {
-		// it consists of strings and numbers
-		panic("scheduler: a rule does not marshal: " + err.Error())
-	}
-	return string(text)
 }
 
 const busDefault = "default"
@@ -122,7 +114,7 @@ func (s *Scheduler) alterRuleOnce(ctx context.Context, name string, create, miss
 		after.next, after.modified = time.Time{}, now
 		after.keepTail(before, wasTiming, now)
 	}
-	after.document, after.state = r.marshal(), r.State
+	after.document, after.state = string(mustJSON(r)), r.State
 	if err := after.checkSize(); err != nil {
 		return err
 	}
@@ -139,11 +131,11 @@ func (s *Scheduler) alterRuleOnce(ctx context.Context, name string, create, miss
 	if before != nil {
 		return s.apply(ctx, &change{table: rulesTable, before: before, after: after, firing: f, now: now, missing: missing})
 	}
-	actions := []action{put(rulesTable, after.item(), absent)}
+	actions := []action{items.Put(rulesTable, after.item(), absent())}
 	if f != nil {
-		actions = append(actions, put(rulesTable, f.item(), nil))
+		actions = append(actions, items.Put(rulesTable, f.item(), nil))
 	}
-	if c, err := s.transact(ctx, actions); c == nil {
+	if refusal, err := s.transact(ctx, actions); refusal == nil {
 		return err
 	}
 	return errChanged
@@ -180,30 +172,21 @@ type namedRule struct {
 // rules reads all rules with a prefix, sorted by name. There are at most a few hundred.
 func (s *Scheduler) rules(ctx context.Context, prefix string) ([]namedRule, error) {
 	var all []namedRule
-	q := s.byName(rulesTable, prefix, "")
-	for {
-		out, err := s.o.DB.Query(ctx, q)
-		if noTable(err) {
-			return nil, nil
-		}
+	for it, err := range items.Query(ctx, s.o.DB, s.byName(rulesTable, prefix, "")) {
 		if err != nil {
 			return nil, err
 		}
-		for _, it := range out.Items {
-			e, err := readEntry(it)
-			if err != nil {
-				return nil, err
-			}
-			r, _, err := readRule(e.document)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, namedRule{e.name, r})
+		e, err := readEntry(it)
+		if err != nil {
+			return nil, err
 		}
-		if q.ExclusiveStartKey = out.LastEvaluatedKey; q.ExclusiveStartKey == nil {
-			return all, nil
+		r, _, err := readRule(e.document)
+		if err != nil {
+			return nil, err
 		}
+		all = append(all, namedRule{e.name, r})
 	}
+	return all, nil
 }
 
 func (s *Scheduler) describeRule(name string, r *rule) Rule {

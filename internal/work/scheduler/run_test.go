@@ -12,6 +12,7 @@ import (
 
 	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/items"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 	"github.com/mayflydb/mayfly/target"
 )
@@ -42,11 +43,11 @@ func TestPoisoned(t *testing.T) {
 		for k, v := range attributes {
 			it[k] = v
 		}
-		if err := w.transactOne(put(defaultTable, it, nil)); err != nil {
+		if err := w.transactOne(items.Put(defaultTable, it, nil)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := w.transactOne(put(defaultTable, item{attrName: attr.S("other"), attrPart: attr.S("something"), attrDue: due}, nil)); err != nil {
+	if err := w.transactOne(items.Put(defaultTable, item{attrName: attr.S("other"), attrPart: attr.S("something"), attrDue: due}, nil)); err != nil {
 		t.Fatal(err)
 	}
 	w.advance(3 * time.Minute)

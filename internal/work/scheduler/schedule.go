@@ -23,12 +23,7 @@ type document struct {
 func (d document) marshal() (text string, input *string) {
 	target := *d.Target
 	input, target.Input, d.Target = target.Input, nil, &target
-	out, err := json.Marshal(d)
-	if err != nil {
-		// it consists of strings and numbers
-		panic("scheduler: a schedule does not marshal: " + err.Error())
-	}
-	return string(out), input
+	return string(mustJSON(d)), input
 }
 
 // readDocument parses the results of marshal, and returns the timing too.

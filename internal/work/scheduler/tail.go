@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/cron"
+	"github.com/mayflydb/mayfly/internal/work/items"
 	"github.com/mayflydb/mayfly/internal/work/timer"
 )
 
@@ -51,18 +50,15 @@ func (t timing) before(until time.Time) timing {
 func advanceTail(o *outcome) action {
 	f := o.firing
 	c := fenced(timer.Fence{attrIncarnation: attr.S(f.incarnation), attrRemains: attr.Int(f.version), attrRemained: attr.Int(f.number)})
-	c.names["#remained"] = attrRemained
+	c.Names["#remained"] = attrRemained
 	update := "SET #remained = :remained"
 	if o.next != nil {
-		c.values[":remained"] = attr.Int(o.next.number)
+		c.Values[":remained"] = attr.Int(o.next.number)
 	} else {
-		c.names["#remains"], c.names["#until"] = attrRemains, attrUntil
+		c.Names["#remains"], c.Names["#until"] = attrRemains, attrUntil
 		update = "REMOVE #remains, #remained, #until"
 	}
-	return action{Update: &types.Update{
-		TableName: &o.place.table, Key: key(f.name, partDefinition), UpdateExpression: &update,
-		ConditionExpression: &c.text, ExpressionAttributeNames: c.names, ExpressionAttributeValues: c.values,
-	}}
+	return items.Update(o.place.table, key(f.name, partDefinition), update, c)
 }
 
 // afterEnd computes the outcome of a firing again after its version has ended, and reports whether

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"time"
+
+	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
 // Timestamp is an instant in the API: a JSON number of seconds since 1970, with a fraction of up to
@@ -23,7 +25,7 @@ func (t *Timestamp) time() time.Time {
 }
 
 // MarshalJSON returns the number, with up to three decimals.
-func (t Timestamp) MarshalJSON() ([]byte, error) { return appendSeconds(nil, t.Time), nil }
+func (t Timestamp) MarshalJSON() ([]byte, error) { return []byte(attr.SecondsText(t.Time)), nil }
 
 // errTimestamp is the error for an invalid timestamp. It is part of the text of a
 // SerializationException.
@@ -44,26 +46,6 @@ func (t *Timestamp) UnmarshalJSON(text []byte) error {
 
 // isWritable reports whether the year has at most four digits, as time formats require.
 func isWritable(t time.Time) bool { return 1 <= t.Year() && t.Year() <= 9999 }
-
-// appendSeconds appends an instant as a decimal number of seconds, truncated to the millisecond.
-func appendSeconds(dst []byte, t time.Time) []byte {
-	millis := t.UnixMilli()
-	if millis < 0 {
-		dst, millis = append(dst, '-'), -millis
-	}
-	dst = strconv.AppendInt(dst, millis/1000, 10)
-	if fraction := millis % 1000; fraction != 0 {
-		digits := strconv.AppendInt(nil, 1000+fraction, 10)[1:]
-		for digits[len(digits)-1] == '0' {
-			digits = digits[:len(digits)-1]
-		}
-		dst = append(append(dst, '.'), digits...)
-	}
-	return dst
-}
-
-// secondsText returns the text of appendSeconds.
-func secondsText(t time.Time) string { return string(appendSeconds(nil, t)) }
 
 // parseSeconds parses a decimal number of seconds, to the nearest millisecond.
 func parseSeconds(text string) (time.Time, bool) {

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/cron"
 )
 
@@ -113,8 +114,8 @@ func TestSeconds(t *testing.T) {
 		"1893456000.999": "1893456000.999", "-1.5": "-1.5", "253402300799.999": "253402300799.999", "0.001": "0.001",
 	} {
 		got, ok := parseSeconds(text)
-		if !ok || secondsText(got) != want {
-			t.Errorf("%s is read as %s, want %s", text, secondsText(got), want)
+		if !ok || attr.SecondsText(got) != want {
+			t.Errorf("%s is read as %s, want %s", text, attr.SecondsText(got), want)
 		}
 	}
 	for _, text := range []string{"", "x", "1e13", "NaN", "Inf"} {

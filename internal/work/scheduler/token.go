@@ -2,8 +2,8 @@ package scheduler
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/work/attr"
@@ -39,12 +39,7 @@ func tokenItem(name, operation, token string, digest []byte, from time.Time) ite
 
 // digest returns a hash of a request.
 func digest(request any) []byte {
-	text, err := json.Marshal(request)
-	if err != nil {
-		// it consists of strings and numbers
-		panic("scheduler: a request does not marshal: " + err.Error())
-	}
-	h := sha256.Sum256(text)
+	h := sha256.Sum256(mustJSON(request))
 	return h[:]
 }
 
@@ -57,6 +52,17 @@ func (in *ScheduleInput) digest() []byte {
 		Name, CatchUp string
 		ScheduleInput
 	}{in.Name, in.CatchUp, body})
+}
+
+// tokenUsed returns the result of a request whose token is in use. stored is the token's item; nil if
+// the endpoint has not returned it.
+func (s *Scheduler) tokenUsed(ctx context.Context, table, name, part string, stored item, digest []byte) (err error) {
+	if stored == nil {
+		if stored, err = s.get(ctx, table, key(name, part)); err != nil {
+			return err
+		}
+	}
+	return repeated(digestOf(stored), digest)
 }
 
 // repeated returns nil if a token is used again for the same request, and otherwise a conflict.

@@ -233,14 +233,3 @@ func (e *ruleEvent) predefined(name string) []byte {
 		}{v.Version, v.ID, v.DetailType, v.Source, v.Account, v.Time, v.Region, v.Resources})
 	}
 }
-
-// compactJSON returns a value as JSON, without escaping < and >.
-func compactJSON(v any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		panic("scheduler: a value does not marshal: " + err.Error()) // it was parsed from JSON
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-}

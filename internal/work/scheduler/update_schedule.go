@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/work/cron"
+	"github.com/mayflydb/mayfly/internal/work/items"
 )
 
 // UpdateSchedule replaces a schedule except for its name and group, and resets missing members.
@@ -100,41 +101,33 @@ type change struct {
 // was computed from. In particular, the firing of before either has not come yet, and never will,
 // or it had come when after was computed.
 func (s *Scheduler) apply(ctx context.Context, ch *change) error {
-	actions := []action{put(ch.table, ch.after.item(), ch.before.unchanged())}
-	tokenAction := -1
-	if ch.token != "" {
-		tokenAction = len(actions)
-		actions = append(actions, put(ch.table, tokenItem(ch.after.name, tokenUpdate, ch.token, ch.digest, ch.now), absent))
-	}
-	expected := absent
+	actions := []action{items.Put(ch.table, ch.after.item(), ch.before.unchanged())}
+	expected := absent()
 	waits := ch.before.next.After(ch.now)
 	if waits {
+		missing := expected
 		expected = ch.before.waiting()
 		if ch.missing {
-			expected.text = absent.text + " OR " + expected.text
-			maps.Copy(expected.names, absent.names)
+			expected.Text = missing.Text + " OR " + expected.Text
+			maps.Copy(expected.Names, missing.Names)
 		}
 	}
 	switch {
 	case ch.firing != nil:
-		actions = append(actions, put(ch.table, ch.firing.item(), expected))
+		actions = append(actions, items.Put(ch.table, ch.firing.item(), expected))
 	case waits:
-		actions = append(actions, remove(ch.table, key(ch.after.name, partFiring), expected))
+		actions = append(actions, items.Delete(ch.table, key(ch.after.name, partFiring), expected))
 	}
-	c, err := s.transact(ctx, actions)
+	tokenAction := len(actions)
+	if ch.token != "" {
+		actions = append(actions, items.Put(ch.table, tokenItem(ch.after.name, tokenUpdate, ch.token, ch.digest, ch.now), absent()))
+	}
+	r, err := s.transact(ctx, actions)
 	switch {
-	case err != nil:
+	case r == nil:
 		return err
-	case c == nil:
-		return nil
-	case tokenAction >= 0 && c.failed(tokenAction):
-		found := c.found(tokenAction)
-		if found == nil {
-			if found, err = s.get(ctx, ch.table, key(ch.after.name, tokenPart(tokenUpdate, ch.token))); err != nil {
-				return err
-			}
-		}
-		return repeated(digestOf(found), ch.digest)
+	case r.Failed(tokenAction):
+		return s.tokenUsed(ctx, ch.table, ch.after.name, tokenPart(tokenUpdate, ch.token), r.Stored(tokenAction), ch.digest)
 	default:
 		return errChanged
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
+	"github.com/mayflydb/mayfly/internal/work/items"
 	"github.com/mayflydb/mayfly/internal/work/pattern"
 )
 
@@ -66,12 +67,12 @@ func (m *mapping) touch(now time.Time) {
 	m.LastModified = float64(now.UnixMilli()) / 1000
 }
 
-func (m *mapping) item() (map[string]types.AttributeValue, error) {
+func (m *mapping) item() (attr.Item, error) {
 	text, err := json.Marshal(m)
 	if err != nil {
 		return nil, err
 	}
-	return map[string]types.AttributeValue{
+	return attr.Item{
 		attrID:       attr.S(m.UUID),
 		attrMapping:  attr.S(string(text)),
 		attrRevision: attr.Int(m.revision),
@@ -79,7 +80,7 @@ func (m *mapping) item() (map[string]types.AttributeValue, error) {
 	}, nil
 }
 
-func mappingOf(item map[string]types.AttributeValue) (*mapping, error) {
+func mappingOf(item attr.Item) (*mapping, error) {
 	text, ok := attr.AsString(item[attrMapping])
 	if !ok {
 		return nil, fmt.Errorf("an item of table %s has no attribute %q", TableName, attrMapping)
@@ -97,37 +98,28 @@ var errChanged = errors.New("the mapping was changed meanwhile")
 
 // get reads a mapping. It returns errNoMapping if there is none.
 func (t *Triggers) get(ctx context.Context, uuid string) (*mapping, error) {
-	out, err := t.o.DB.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: aws.String(TableName), ConsistentRead: aws.Bool(true), Key: map[string]types.AttributeValue{attrID: attr.S(uuid)},
-	})
+	it, err := items.Get(ctx, t.o.DB, TableName, attr.Item{attrID: attr.S(uuid)})
 	switch {
-	case ensure.Missing(err) || err == nil && out.Item == nil:
+	case ensure.Missing(err) || err == nil && it == nil:
 		return nil, errNoMapping
 	case err != nil:
 		return nil, err
 	}
-	return mappingOf(out.Item)
+	return mappingOf(it)
 }
 
 // all returns every mapping, in the order of their UUIDs.
 func (t *Triggers) all(ctx context.Context) ([]*mapping, error) {
 	var all []*mapping
-	pages := dynamodb.NewScanPaginator(t.o.DB, &dynamodb.ScanInput{TableName: aws.String(TableName), ConsistentRead: aws.Bool(true)})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if ensure.Missing(err) {
-			return nil, nil
-		}
+	for it, err := range items.Scan(ctx, t.o.DB, &dynamodb.ScanInput{TableName: aws.String(TableName)}) {
 		if err != nil {
 			return nil, err
 		}
-		for _, item := range page.Items {
-			m, err := mappingOf(item)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, m)
+		m, err := mappingOf(it)
+		if err != nil {
+			return nil, err
 		}
+		all = append(all, m)
 	}
 	slices.SortFunc(all, func(a, b *mapping) int { return strings.Compare(a.UUID, b.UUID) })
 	return all, nil
@@ -154,18 +146,18 @@ func (t *Triggers) put(ctx context.Context, m *mapping) error {
 
 // remove deletes a mapping. It returns errChanged like put.
 func (t *Triggers) remove(ctx context.Context, m *mapping) error {
-	in := &dynamodb.DeleteItemInput{TableName: aws.String(TableName), Key: map[string]types.AttributeValue{attrID: attr.S(m.UUID)}}
+	in := &dynamodb.DeleteItemInput{TableName: aws.String(TableName), Key: attr.Item{attrID: attr.S(m.UUID)}}
 	in.ConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues = unchanged(m.version)
 	_, err := t.o.DB.DeleteItem(ctx, in)
 	return changed(err)
 }
 
 // unchanged returns the condition that an item has a version, or that it is missing for version 0.
-func unchanged(version int64) (condition *string, names map[string]string, values map[string]types.AttributeValue) {
+func unchanged(version int64) (condition *string, names map[string]string, values attr.Item) {
 	if version == 0 {
 		return aws.String("attribute_not_exists(#id)"), map[string]string{"#id": attrID}, nil
 	}
-	return aws.String("#v = :v"), map[string]string{"#v": attrVersion}, map[string]types.AttributeValue{":v": attr.Int(version)}
+	return aws.String("#v = :v"), map[string]string{"#v": attrVersion}, attr.Item{":v": attr.Int(version)}
 }
 
 func changed(err error) error {
