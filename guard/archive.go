@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/mayflydb/mayfly/guard/internal/armed"
+	"github.com/mayflydb/mayfly/guard/internal/table"
 	"github.com/mayflydb/mayfly/target"
 )
 
@@ -59,23 +60,23 @@ func (g *Guard) delivery(f armed.Removal, item map[string]types.AttributeValue, 
 	if err != nil {
 		return d, fmt.Errorf("item: %w", err)
 	}
-	k := g.keyJSON(f.Key)
+	k := g.table.KeyJSON(f.Key)
 	at := time.UnixMilli(f.At).UTC()
-	body, err := json.Marshal(Expiry{Table: g.table.label(), Key: json.RawMessage(k), Attribute: g.o.Attribute, Value: f.Text(), Deadline: at, Final: final, Item: image})
+	body, err := json.Marshal(Expiry{Table: g.table.Label(), Key: json.RawMessage(k), Attribute: g.o.Attribute, Value: f.Text(), Deadline: at, Final: final, Item: image})
 	if err != nil {
 		return d, fmt.Errorf("item: %w", err)
 	}
-	number, err := canonical(f.Text())
+	number, err := table.Canonical(f.Text())
 	if err != nil {
 		return d, err
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%s%s", g.table.label(), len(f.Key), f.Key, number))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%s%s", g.table.Label(), len(f.Key), f.Key, number))
 	id := hex.EncodeToString(sum[:16])
 	if final {
 		id += "-final"
 	}
 	return target.Delivery{
-		ID: id, Source: g.table.label(), Type: typeExpiry, Subject: k, Time: at, Attempt: f.Tries + 1, Key: k, ContentType: "application/json", Body: body,
+		ID: id, Source: g.table.Label(), Type: typeExpiry, Subject: k, Time: at, Attempt: f.Tries + 1, Key: k, ContentType: "application/json", Body: body,
 	}, nil
 }
 
@@ -91,7 +92,7 @@ func (g *Guard) archiveFinal(ctx context.Context, f armed.Removal, had, went map
 			return
 		}
 		if permanent(err) || ctx.Err() != nil {
-			g.log.Error("an item changed just before its removal, and the archive lacks the change", "table", g.o.Table, "key", g.keyJSON(f.Key), "error", err)
+			g.log.Error("an item changed just before its removal, and the archive lacks the change", "table", g.o.Table, "key", g.table.KeyJSON(f.Key), "error", err)
 			failed := g.about(Failed, f.Key)
 			failed.Err = err
 			g.observe(failed)

@@ -20,9 +20,9 @@ func (g *Guard) removeAll(ctx context.Context, batch []armed.Removal) {
 	for len(batch) > 1 {
 		in := &dynamodb.TransactWriteItemsInput{ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal}
 		for _, f := range batch {
-			condition, names, values := g.condition(f.Entry)
+			condition, names, values := g.table.Condition(f.Entry)
 			in.TransactItems = append(in.TransactItems, types.TransactWriteItem{Delete: &types.Delete{
-				TableName: &g.o.Table, Key: g.attributes(f.Key), ConditionExpression: &condition, ExpressionAttributeNames: names, ExpressionAttributeValues: values,
+				TableName: &g.o.Table, Key: g.table.Attributes(f.Key), ConditionExpression: &condition, ExpressionAttributeNames: names, ExpressionAttributeValues: values,
 			}})
 		}
 		out, err := g.once.TransactWriteItems(ctx, in)

@@ -31,7 +31,7 @@ func BenchmarkRemove(b *testing.B) {
 			r := w.startIdle(o)
 			var entries []armed.Entry
 			for i := range b.N {
-				k, _ := r.keyOf(w.key(fmt.Sprint("i", i)))
+				k, _ := r.table.KeyOf(w.key(fmt.Sprint("i", i)))
 				at, _ := strconv.ParseInt(ttl, 10, 64)
 				entries = append(entries, armed.Entry{Key: k, Value: ttl, At: at * 1000})
 			}
@@ -61,7 +61,7 @@ func BenchmarkLateness(b *testing.B) {
 			value := fmt.Sprintf("%d.%03d", at/1000, at%1000)
 			name := fmt.Sprint("i", i)
 			w.put(name, value)
-			k, _ := r.keyOf(w.key(name))
+			k, _ := r.table.KeyOf(w.key(name))
 			r.arm(armed.Entry{Key: k, Value: value, At: at})
 		}
 		r.awaitCount(Removed, before+each*seconds)

@@ -23,6 +23,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 
+	"github.com/mayflydb/mayfly/guard/internal/stream"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
@@ -339,7 +340,7 @@ func TestBrokenWhileRunning(t *testing.T) {
 		{name: "the leases are deleted", breaks: func(s *site) { s.deleteTableNamed(lease.TableName) }},
 		{name: "the deadlines are deleted", breaks: func(s *site) {
 			if s.strategy == Stream {
-				s.deleteTableNamed(deadlinesTable)
+				s.deleteTableNamed(stream.TableName)
 			}
 		}, want: map[Strategy][]Code{Stream: {Misconfigured}}},
 		{name: "not allowed", breaks: refuse("AccessDeniedException"), want: all(AccessDenied)},

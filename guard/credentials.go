@@ -16,6 +16,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 	"github.com/aws/smithy-go/middleware"
 
+	"github.com/mayflydb/mayfly/guard/internal/stream"
+	"github.com/mayflydb/mayfly/guard/internal/table"
 	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
@@ -74,21 +76,19 @@ func (g *Guard) watchedOf(from aws.CredentialsProvider) *watchedCredentials {
 	return w
 }
 
+// noCredentials is the error of a call without credentials. It does not unwrap: the response of a
+// token service must not be mistaken for the endpoint's.
+type noCredentials struct{ table.Lapse }
+
 // Retrieve implements aws.CredentialsProvider.
 func (w *watchedCredentials) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	c, err := w.from.Retrieve(ctx)
 	if err != nil {
-		return c, &noCredentials{err}
+		return c, &noCredentials{table.Lapse{Cause: err}}
 	}
 	w.renewable.Store(c.CanExpire)
 	return c, nil
 }
-
-// noCredentials is the error of a call without credentials. It does not unwrap: the response of a
-// token service must not be mistaken for the endpoint's.
-type noCredentials struct{ cause error }
-
-func (e *noCredentials) Error() string { return e.cause.Error() }
 
 // see judges the outcome of a call.
 func (w *watchedCredentials) see(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
@@ -107,15 +107,15 @@ func (w *watchedCredentials) see(ctx context.Context, in middleware.InitializeIn
 func (w *watchedCredentials) judge(ctx context.Context, in any, err error, times int) error {
 	var none *noCredentials
 	switch missing := errors.As(err, &none); {
-	case missing && !stays(none.cause), !missing && hasExpired(err) && w.renewable.Load():
+	case missing && !stays(none.Cause), !missing && table.HasExpired(err) && w.renewable.Load():
 		return w.lapsed(err)
 	case missing:
-		p := &Problem{Code: Credentials, Message: "the credentials have expired and cannot be renewed", Next: nextCredentials, Err: none}
+		p := &Problem{Code: Credentials, Message: "the credentials have expired and cannot be renewed", Next: table.NextCredentials, Err: none}
 		w.g.fail(p)
 		return p
 	}
 	service := middleware.GetServiceID(ctx)
-	p := notAllowed(middleware.GetOperationName(ctx), w.g.subject(service, in), err)
+	p := table.NotAllowed(middleware.GetOperationName(ctx), w.g.subject(service, in), err)
 	if err == nil || retry.Code(err) != "" && (p == nil || p.Code != Credentials) {
 		w.work(times)
 	}
@@ -146,14 +146,14 @@ func (w *watchedCredentials) lapsed(err error) error {
 	}
 	lasts := time.Duration(now-w.mu.since) * time.Millisecond
 	w.mu.Unlock()
-	l := &lapse{err}
+	l := &table.Lapse{Cause: err}
 	if first {
 		w.g.o.Logger.Warn("the endpoint accepts none of the credentials; guard waits for new ones", "table", w.g.o.Table, "atMost", credentialsPatience, "error", l)
 	}
 	if lasts < credentialsPatience {
 		return l
 	}
-	p := &Problem{Code: Credentials, Message: fmt.Sprintf("the endpoint accepted no credentials for %s", lasts.Round(time.Second)), Next: nextCredentials, Err: l}
+	p := &Problem{Code: Credentials, Message: fmt.Sprintf("the endpoint accepted no credentials for %s", lasts.Round(time.Second)), Next: table.NextCredentials, Err: l}
 	w.g.fail(p)
 	return p
 }
@@ -180,7 +180,7 @@ func (g *Guard) subject(service string, in any) string {
 		return aws.ToString(name)
 	}
 	if _, is := in.(*dynamodb.BatchWriteItemInput); is {
-		return deadlinesTable
+		return stream.TableName
 	}
 	switch table := text("TableName"); {
 	case service == scheduler.ServiceID:
@@ -211,7 +211,7 @@ type quietly struct{ slog.Handler }
 func (q quietly) Handle(ctx context.Context, r slog.Record) error {
 	told := false
 	r.Attrs(func(a slog.Attr) bool {
-		var l *lapse
+		var l *table.Lapse
 		err, is := a.Value.Any().(error)
 		told = is && errors.As(err, &l)
 		return !told

@@ -8,18 +8,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-func TestDeadline(t *testing.T) {
-	for text, want := range map[string]int64{
-		"1893456000": 1893456000_000, "1893456000.5": 1893456000_500, "1893456000.0001": 1893456000_001, "1.893456E9": 1893456000_000,
-		"100000000000": 100000000000_000, "0.001": 1,
-	} {
-		value, at, err := deadline(n(text))
-		if err != nil || at != want || value != text {
-			t.Errorf("%s: %q %d %v, want %d", text, value, at, err, want)
-		}
-	}
-}
-
 // A value that is not epoch seconds is reported, once per key, and the item stays.
 func TestBadValues(t *testing.T) {
 	w := newWorld(t)

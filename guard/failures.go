@@ -64,9 +64,3 @@ type archiveError struct{ cause *target.Error }
 func (e *archiveError) Error() string { return "archive: " + e.cause.Error() }
 
 func (e *archiveError) Unwrap() error { return e.cause }
-
-// lapse is the error of a call without valid credentials, which may become valid soon. It does not
-// unwrap.
-type lapse struct{ cause error }
-
-func (e *lapse) Error() string { return e.cause.Error() }

@@ -12,17 +12,19 @@ import (
 func TestFaultsAreRun(t *testing.T) {
 	script, err := os.ReadFile("../.ci/run")
 	must(t, err)
-	pattern := regexp.MustCompile(`-tags invariants \./guard -run '([^']*)'`).FindSubmatch(script)
+	pattern := regexp.MustCompile(`-tags invariants \./guard \./guard/internal/\.\.\. -run '([^']*)'`).FindSubmatch(script)
 	if pattern == nil {
 		t.Fatal(".ci/run does not run guard's tests with faults")
 	}
 	run := regexp.MustCompile(string(pattern[1]))
 	files, err := filepath.Glob("*_test.go")
 	must(t, err)
+	below, err := filepath.Glob("internal/*/*_test.go")
+	must(t, err)
 	test := regexp.MustCompile(`(?ms)^func (Test\w+)\(t \*testing\.T\) \{\n.*?^\}`)
 	breaks := regexp.MustCompile(`\t(holds\(t, |defer inject\()`)
 	found := 0
-	for _, file := range files {
+	for _, file := range append(files, below...) {
 		text, err := os.ReadFile(file)
 		must(t, err)
 		for _, f := range test.FindAllSubmatch(text, -1) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/mayflydb/mayfly/guard/internal/stream"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
@@ -106,7 +107,7 @@ func TestFleetSplitLeases(t *testing.T) {
 				var armed sync.Map
 				p := &cable{}
 				p.before = func(operation, table string) error {
-					if _, on := armed.Load("on"); on && operation == at && (table == deadlinesTable || table == "") {
+					if _, on := armed.Load("on"); on && operation == at && (table == stream.TableName || table == "") {
 						once.Do(func() { p.setHeld(true); close(paused) })
 					}
 					if p.isHeld() {

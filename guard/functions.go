@@ -25,7 +25,7 @@ func NewFunctions(o Options) *Functions { return &Functions{o: o} }
 // once is a strategy that ends by itself.
 type once func(ctx context.Context) error
 
-func (f once) run(ctx context.Context) error { return f(ctx) }
+func (f once) Run(ctx context.Context) error { return f(ctx) }
 
 const (
 	reserveShare = 20 // this part of a call's time is left for its end
@@ -33,19 +33,19 @@ const (
 )
 
 // call runs a guard for one call. work runs beside the removals, and returns when the removals it
-// needs have ended. watch, which may be nil, wraps the caller's Observe.
-func (f *Functions) call(ctx context.Context, watch func(func(Event)) func(Event), work func(ctx context.Context, g *Guard) error) error {
+// needs have ended. ended, which may be nil, is called at the end.
+func (f *Functions) call(ctx context.Context, ended func(*Guard), work func(ctx context.Context, g *Guard) error) error {
 	o := f.o
 	o.Strategy = Auto
 	if o.Attribute == "" {
 		o.Attribute = f.attribute()
 	}
-	if watch != nil {
-		o.Observe = watch(o.Observe)
-	}
 	g, err := New(o)
 	if err != nil {
 		return err
+	}
+	if ended != nil {
+		defer ended(g)
 	}
 	if err := g.prepare(ctx); err != nil {
 		return err

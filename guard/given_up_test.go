@@ -186,7 +186,7 @@ func TestGivenUp(t *testing.T) {
 		t.Error("the wrong ones rest")
 	}
 	for i := range 5 {
-		g.add(armed.Entry{Key: key(fmt.Sprint("b", i))}, now)
+		g.add(armed.Entry{Key: armed.Key(fmt.Sprint("b", i))}, now)
 	}
 	if len(g.mu.all) != 3 || g.count(now) != 3 {
 		t.Errorf("%d are remembered, %d counted", len(g.mu.all), g.count(now))

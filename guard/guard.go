@@ -13,6 +13,7 @@ import (
 
 	"github.com/mayflydb/mayfly/guard/internal/armed"
 	"github.com/mayflydb/mayfly/guard/internal/pace"
+	"github.com/mayflydb/mayfly/guard/internal/table"
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
@@ -49,7 +50,7 @@ func (g *Guard) Run(ctx context.Context) error {
 	}
 	g.compareAttribute(ctx)
 	name, s := g.choose(ctx)
-	g.log.Info("guarding", "table", g.table.name, "attribute", g.o.Attribute, "strategy", string(name), "dryRun", g.o.DryRun)
+	g.log.Info("guarding", "table", g.table.Name, "attribute", g.o.Attribute, "strategy", string(name), "dryRun", g.o.DryRun)
 	g.beReady(name, s)
 	err := g.work(ctx, s)
 	g.leaveNothing(ctx, err)
@@ -72,31 +73,40 @@ func (g *Guard) prepare(ctx context.Context) (err error) {
 	if p := g.skewed(); p != nil {
 		return p
 	}
-	if g.o.Attribute != "" {
-		return g.checkMark()
-	}
-	if g.o.Attribute, err = g.ttlAttribute(ctx); err != nil {
-		return g.atStart("DescribeTimeToLive", err)
-	}
-	g.attributeFound = true
 	if g.o.Attribute == "" {
+		if g.o.Attribute, err = table.TTLAttribute(ctx, g.db, g.o.Table); err != nil {
+			return g.atStart("DescribeTimeToLive", err)
+		}
+		g.attributeFound = true
+	}
+	if g.table.Attribute = g.o.Attribute; g.table.Attribute == "" {
 		return &Problem{Code: NoAttribute, Message: fmt.Sprintf("no TTL attribute is given, and the TTL of table %s is off", g.o.Table),
 			Next: "name the attribute with the deadlines in epoch seconds (--attribute)"}
 	}
 	return g.checkMark()
 }
 
+// describe describes the table. It returns a *Problem if that cannot be guarded.
+func (g *Guard) describe(ctx context.Context) (*table.Table, error) {
+	t, err := table.Describe(ctx, g.db, g.o.Table)
+	if err == nil {
+		t.Attribute, t.Version = g.o.Attribute, g.o.Version
+		g.items.Store(t.Items)
+	}
+	return t, err
+}
+
 // checkMark returns a problem if the attribute that marks expiries cannot be set, or would have
 // another meaning.
 func (g *Guard) checkMark() error {
-	kind, isKey := g.table.kinds[g.o.Mark]
+	kind, isKey := g.table.Kinds[g.o.Mark]
 	why := ""
 	switch {
 	case g.o.Mark == "":
 		return nil
 	case g.o.Mark == g.o.Attribute:
 		why = "is the TTL attribute itself"
-	case slices.Contains(g.table.names(), g.o.Mark):
+	case slices.Contains(g.table.Names(), g.o.Mark):
 		why = "is a key of the table"
 	case isKey && kind != types.ScalarAttributeTypeN:
 		why = "is a key of an index and not a number"
@@ -108,7 +118,7 @@ func (g *Guard) checkMark() error {
 
 // work runs the strategy and the removals. The removals end first, so that the strategy can record
 // their outcomes.
-func (g *Guard) work(ctx context.Context, s strategy) error {
+func (g *Guard) work(ctx context.Context, s runner) error {
 	removing, stopRemoving := context.WithCancel(ctx)
 	defer stopRemoving()
 	finding, stopFinding := context.WithCancel(context.WithoutCancel(ctx))
@@ -116,7 +126,7 @@ func (g *Guard) work(ctx context.Context, s strategy) error {
 	var all sync.WaitGroup
 	defer all.Wait()
 	found := make(chan error, 1)
-	all.Go(func() { found <- s.run(finding) })
+	all.Go(func() { found <- s.Run(finding) })
 	all.Go(func() { g.watchTable(removing) })
 	all.Go(func() {
 		g.remove(removing)

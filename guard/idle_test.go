@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mayflydb/mayfly/guard/internal/stream"
 )
 
 // idling returns the requests per second of an idle fleet, by operation and table, with leases of
@@ -83,7 +85,7 @@ func TestIdleStreamFleet(t *testing.T) {
 		n := float64(workers)
 		atMost(t, each, "PutItem", 1.4*n)
 		// 16 polls in 7.5 s, and a check for requested scans
-		atMost(t, each, deadlinesTable, 2.3+0.1*n)
+		atMost(t, each, stream.TableName, 2.3+0.1*n)
 		atMost(t, each, "DescribeStream", 0.11*n)
 		atMost(t, each, "GetRecords", 0.1) // mayfly holds them
 		atMost(t, each, "", 2.5+3.2*n)

@@ -14,6 +14,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/guard/internal/index"
 )
 
 // The flaws of the sharded index (patterns b), by number. index_test.go has the flaws of both
@@ -182,7 +184,7 @@ func TestFlawB8OverlappingRuns(t *testing.T) {
 	o.DB = w.db
 	second := w.startSweeps(o)
 	first.await("the second has seen that the shard has an owner", func() bool {
-		rows, err := first.shares(Index).Rows(context.Background())
+		rows, err := first.env().Shares(index.Name).Rows(context.Background())
 		must(t, err)
 		return len(rows) == 3 // the shard and two workers
 	})

@@ -18,6 +18,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
+	"github.com/mayflydb/mayfly/guard/internal/index"
+	"github.com/mayflydb/mayfly/guard/internal/strategy"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
@@ -74,9 +76,9 @@ const testBack = 3600
 // startSweeps runs a guard with the index strategy, without patrol, so that only sweeps find items.
 func (w *world) startSweeps(o Options) *guarding {
 	w.t.Helper()
-	return w.startWith(o, func(g *Guard) strategy {
-		x := newIndexing(g)
-		x.patrol, x.back = 0, testBack
+	return w.startWith(o, func(g *Guard) runner {
+		x := index.New(g.env(), g.indexOptions())
+		x.PatrolEvery, x.Back = 0, testBack
 		return x
 	})
 }
@@ -90,7 +92,7 @@ func (w *world) watermark(leases int) int64 {
 	must(w.t, err)
 	least := int64(-1)
 	for i := range leases {
-		mark, ok := readWatermark(rows[sweepPrefix+strconv.Itoa(i)].Checkpoint)
+		mark, ok := index.ReadWatermark(rows["sweep/"+strconv.Itoa(i)].Checkpoint)
 		if !ok {
 			return -1
 		}
@@ -234,9 +236,9 @@ func TestFlawA4WrittenExpired(t *testing.T) {
 
 	r = w.start(o) // with the patrol, which finds older items
 	r.awaitCount(Armed, 0)
-	w.advance(2 * patrolEvery)
+	w.advance(2 * time.Hour)
 	w.putWindowed("long expired", w.in(-3*86_400))
-	w.advance(patrolEvery)
+	w.advance(time.Hour)
 	r.awaitCount(Removed, 1)
 	if w.count() != 1 || !w.has("keeps") {
 		t.Error("the wrong items are left")
@@ -422,66 +424,6 @@ func TestIndexMayNotLease(t *testing.T) {
 	}
 }
 
-// sweeperOfOneShard returns a sweeper that has swept up to now, except for what it missed since
-// from.
-func sweeperOfOneShard(g *Guard, from, now int64) (*sweeper, error) {
-	x := newIndexing(g)
-	if err := x.find(); err != nil {
-		return nil, err
-	}
-	x.layout = layout{Shards: 1}
-	return x.newSweeper(nil, []string{"0"}, from, now), nil
-}
-
-// Sweeping continues after the endpoint's clock was set back by more than a sweep repeats.
-func TestSweepAfterTheClockWentBack(t *testing.T) {
-	w := newWorld(t, withShards)
-	w.putShard("a", w.in(-5), "0")
-	r := w.startWith(w.indexOptions(), func(g *Guard) strategy {
-		return once(func(ctx context.Context) error {
-			s, err := sweeperOfOneShard(g, g.now(), g.now()+time.Hour.Milliseconds())
-			if err != nil {
-				return err
-			}
-			if err := s.once(ctx, g.now(), g.now()+10_000); err != nil {
-				return err
-			}
-			<-ctx.Done()
-			return nil
-		})
-	})
-	r.awaitCount(Removed, 1)
-}
-
-// A failed catch-up leaves the watermark where it was, and the next worker begins there.
-func TestFailedCatchUp(t *testing.T) {
-	w := newWorld(t, withShards)
-	from, kept := int64(0), int64(0)
-	r := w.startWith(w.indexOptions(), func(g *Guard) strategy {
-		return once(func(ctx context.Context) error {
-			from = g.now() - time.Hour.Milliseconds()
-			s, err := sweeperOfOneShard(g, from, g.now())
-			if err != nil {
-				return err
-			}
-			ended, end := context.WithCancel(ctx)
-			end()
-			if err := s.catchUp(ended, g.now()); !errors.Is(err, context.Canceled) {
-				return fmt.Errorf("catching up: %w", err)
-			}
-			kept = s.caught.Load()
-			return nil
-		})
-	})
-	<-r.over
-	if err := r.stop(); err != nil {
-		t.Fatal(err)
-	}
-	if from == 0 || kept != from {
-		t.Errorf("caught up to %d, want %d", kept, from)
-	}
-}
-
 // a9: all that expires within a minute lies in one partition of the index.
 func TestFlawA9WindowsOfShards(t *testing.T) {
 	w := newWorld(t, withWindows)
@@ -521,7 +463,7 @@ func TestFlawA10Milliseconds(t *testing.T) {
 	w := newWorld(t, withWindows)
 	w.putWindowed("keeps", w.in(100_000))
 	// the function's result for the fraction after a full minute
-	malformed := windowOf(w.now().Unix(), 2*time.Minute).String()
+	malformed := Window(w.now().Unix(), 2*time.Minute)
 	w.put("milliseconds", strconv.FormatInt(w.now().UnixMilli()+5000, 10), text(windowAttribute, malformed))
 	w.put("fraction", w.in(0)+".4", text(windowAttribute, malformed))
 	var seen recorder
@@ -575,11 +517,11 @@ func TestFlawA11TwoWorkers(t *testing.T) {
 			first.awaitSwept(w, leases)
 			second := w.startSweeps(o)
 			second.await("it has its share, or is there", func() bool {
-				rows, err := first.shares(Index).Rows(context.Background())
+				rows, err := first.env().Shares(index.Name).Rows(context.Background())
 				must(t, err)
 				mine := map[string]int{}
 				for name, row := range rows {
-					if strings.HasPrefix(name, sweepPrefix) {
+					if strings.HasPrefix(name, "sweep/") {
 						mine[row.Owner]++
 					}
 				}
@@ -695,7 +637,7 @@ func TestFlawAPeriodAndGranularityOfAnyLength(t *testing.T) {
 			// guard remembers a removed item, which a page may still show, for a minute of the
 			// clock. Sweeps of a long period reach so far ahead that the clock can pass a minute
 			// while a page is read.
-			if c.period <= sightRemoved*time.Millisecond/4 && counts[Refused] != 0 {
+			if c.period <= strategy.SightRemoved*time.Millisecond/4 && counts[Refused] != 0 {
 				t.Error("something was removed twice")
 			}
 		})
@@ -711,7 +653,7 @@ func TestShardsHeal(t *testing.T) {
 	r := w.startSweeps(o)
 	r.awaitSwept(w, 1)
 	w.putShard("long expired", w.in(-40*86_400), "0")
-	w.advance(healEvery * time.Millisecond)
+	w.advance(5 * time.Minute)
 	r.awaitCount(Removed, 1)
 }
 

@@ -56,9 +56,9 @@ func TestInit(t *testing.T) {
 		index, key  string
 		layout      string
 	}{
-		{"shards", 0, 0, "expirationShardIndex", shardKeyDefault, "4 shards"},
-		{"windows", time.Minute, 0, windowIndex, windowKeyDefault, "windows of 1m0s"},
-		{"windows of shards", 10 * time.Second, 3, windowIndex, windowKeyDefault, "windows of 10s in 3 shards"},
+		{"shards", 0, 0, "expirationShardIndex", "expirationShard", "4 shards"},
+		{"windows", time.Minute, 0, windowIndex, "expirationWindow", "windows of 1m0s"},
+		{"windows of shards", 10 * time.Second, 3, windowIndex, "expirationWindow", "windows of 10s in 3 shards"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, withSort)
@@ -154,7 +154,7 @@ func TestInitBesideWriters(t *testing.T) {
 	if report := w.initTable(o); report.Renewed != 2 || report.Written != 1 {
 		t.Errorf("reports %+v", report)
 	}
-	if got := w.partition("renewed", windowKeyDefault); got != Window(w.now().Unix()+1000, time.Minute) {
+	if got := w.partition("renewed", "expirationWindow"); got != Window(w.now().Unix()+1000, time.Minute) {
 		t.Errorf("the renewed item is in %s", got)
 	}
 	if w.has("deleted") {
@@ -243,9 +243,9 @@ func TestInitLeavesTheApplicationsAttributesAlone(t *testing.T) {
 	if name, _ := g.choose(t.Context()); name != Index {
 		t.Errorf("with the index, %s is chosen", name)
 	}
-	w.put("c", w.in(100), text(shardKeyDefault, "of the application"))
+	w.put("c", w.in(100), text("expirationShard", "of the application"))
 	refused(func(*InitOptions) {}, "of the application")
-	if got := w.partition("c", shardKeyDefault); got != "of the application" {
+	if got := w.partition("c", "expirationShard"); got != "of the application" {
 		t.Errorf("it is %q now", got)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/mayflydb/mayfly/guard/internal/index"
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/faulttest"
 	"github.com/mayflydb/mayfly/internal/invariant"
@@ -138,8 +139,8 @@ func (s *subject) startBehind(send func(*request) (*http.Response, error), chang
 		}
 		// without the patrol, which would find the items that sweeps forget
 		if w.err = g.prepare(w.ctx); w.err == nil {
-			x := newIndexing(g)
-			x.patrol, x.back = 0, testBack
+			x := index.New(g.env(), g.indexOptions())
+			x.PatrolEvery, x.Back = 0, testBack
 			w.err = g.work(w.ctx, x)
 		} else if w.ctx.Err() != nil {
 			w.err = nil

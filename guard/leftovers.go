@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/mayflydb/mayfly/guard/internal/schedule"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
@@ -32,8 +33,8 @@ func (g *Guard) leaveNothing(ctx context.Context, why error) {
 		stores = append(stores, g.o.Deadlines)
 	}
 	for _, db := range stores {
-		for _, consumer := range []string{"schedule/scan/" + streamLabel(g.table.stream), "stream", "partitions", "scan", "dry-run/stream", "dry-run/partitions", "dry-run/scan", "index", "schedule", "status"} {
-			if err := lease.Clear(ctx, db, "guard/"+g.table.label()+"/"+consumer); err != nil {
+		for _, consumer := range []string{"schedule/scan/" + schedule.StreamLabel(g.table.Stream), "stream", "partitions", "scan", "dry-run/stream", "dry-run/partitions", "dry-run/scan", "index", "schedule", "status"} {
+			if err := lease.Clear(ctx, db, "guard/"+g.table.Label()+"/"+consumer); err != nil {
 				g.log.Warn("the leases of a deleted table were not deleted; they are harmless", "table", g.o.Table, "error", err)
 				return
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/mayflydb/mayfly"
+	"github.com/mayflydb/mayfly/guard/internal/stream"
 	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
@@ -74,14 +75,14 @@ func TestScansLeaveNoLeases(t *testing.T) {
 			t.Errorf("of the first scan there are %v", rows)
 		}
 		g := a.Guard
-		s, isStream := g.readiness.runs.(*stream)
+		s, isStream := g.readiness.runs.(*stream.Strategy)
 		if !isStream {
 			t.Fatal("it is another strategy")
 		}
-		set, _, err := s.store.readSettings(t.Context())
+		set, err := s.ReadSettings(t.Context())
 		must(t, err)
 		// as a worker that was paused since before the end of the scan
-		must(t, s.scanAll(t.Context(), set))
+		must(t, s.ScanAll(t.Context(), set))
 		if n := scansA() + scansB(); n != first {
 			t.Errorf("a scan that was done is made again: there are %d", n)
 		}
@@ -93,10 +94,7 @@ func TestScansLeaveNoLeases(t *testing.T) {
 			if rows, n := leasesIn(t, w.db, "/scan"), scansC(); len(rows) != 0 || n != 0 {
 				t.Errorf("alone: %v: there are %d scans and %v", alone, n, rows)
 			}
-			set, _, err := s.store.readSettings(t.Context())
-			must(t, err)
-			must(t, s.store.wantScan(t.Context(), set))
-			c.Guard.readiness.runs.(*stream).nudgeScan()
+			c.Guard.readiness.runs.(*stream.Strategy).Trimmed(t.Context(), "x")
 			time.Sleep(2 * time.Minute)
 			if rows, n := leasesIn(t, w.db, "/scan"), scansC(); len(rows) != 0 || n != 4 {
 				t.Errorf("alone: %v: one more was wanted, and there are %d scans and %v", alone, n, rows)

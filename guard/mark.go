@@ -16,11 +16,11 @@ import (
 
 // mark sets the item's mark. It returns the item after that if there is an archive.
 func (g *Guard) mark(ctx context.Context, e armed.Entry) (item map[string]types.AttributeValue, units float64, err error) {
-	condition, names, values := g.condition(e)
+	condition, names, values := g.table.Condition(e)
 	names["#mark"] = g.o.Mark
 	update := "SET #mark = :armed"
 	in := &dynamodb.UpdateItemInput{
-		TableName: &g.o.Table, Key: g.attributes(e.Key), UpdateExpression: &update, ConditionExpression: &condition, ExpressionAttributeNames: names,
+		TableName: &g.o.Table, Key: g.table.Attributes(e.Key), UpdateExpression: &update, ConditionExpression: &condition, ExpressionAttributeNames: names,
 		ExpressionAttributeValues: values, ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 	}
 	if g.o.Archive != nil {

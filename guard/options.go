@@ -137,14 +137,17 @@ func (o Options) withDefaults() Options {
 	if o.Owner == "" {
 		o.Owner = rand.Text() // one name for all that this worker shares with others
 	}
-	if o.MaxRCU == 0 && o.Strategy == Scan {
-		o.MaxRCU = 100
+	if o.Strategy == Scan {
+		setDefault(&o.MaxRCU, scanUnits)
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	return o
 }
+
+// scanUnits is the default of MaxRCU for the scan strategy.
+const scanUnits = 100
 
 func setDefault[T comparable](field *T, value T) {
 	if *field == *new(T) {

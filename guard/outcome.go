@@ -99,9 +99,9 @@ func (g *Guard) giveUp(f armed.Removal, err error) {
 	}
 	switch first, last := g.failed.first(string(f.Key)+"\x00"+cause, now); {
 	case last:
-		g.log.Error("items cannot be removed; guard tries again at growing intervals and does not log the next ones one by one", "table", g.o.Table, "key", g.keyJSON(f.Key), "error", err)
+		g.log.Error("items cannot be removed; guard tries again at growing intervals and does not log the next ones one by one", "table", g.o.Table, "key", g.table.KeyJSON(f.Key), "error", err)
 	case first:
-		g.log.Error("an item cannot be removed; guard tries again at growing intervals", "table", g.o.Table, "key", g.keyJSON(f.Key), "error", err)
+		g.log.Error("an item cannot be removed; guard tries again at growing intervals", "table", g.o.Table, "key", g.table.KeyJSON(f.Key), "error", err)
 	}
 	g.armed.End(f, armed.Failed)
 	e := g.about(Failed, f.Key)
@@ -116,6 +116,6 @@ func (g *Guard) notNow(f armed.Removal, err error) {
 		cause = "no answer"
 	}
 	if g.passing.now(cause, g.local.Millis()) {
-		g.log.Warn("an item cannot be removed for now; others may be affected", "table", g.o.Table, "key", g.keyJSON(f.Key), "error", err)
+		g.log.Warn("an item cannot be removed for now; others may be affected", "table", g.o.Table, "key", g.table.KeyJSON(f.Key), "error", err)
 	}
 }

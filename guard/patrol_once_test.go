@@ -42,7 +42,7 @@ func TestSweepFunctionFindsWhatIsOld(t *testing.T) {
 	put("first")
 	for run, left := range []int{11, 3, 0} {
 		scans = 0
-		if sweep(); w.count() != left || scans > patrolPages {
+		if sweep(); w.count() != left || scans > 4 {
 			t.Errorf("after run %d there are %d of %d items, and it has read %d pages", run, w.count(), left, scans)
 		}
 	}

@@ -1,5 +1,7 @@
 package guard
 
+import "github.com/mayflydb/mayfly/guard/internal/schedule"
+
 // Permission is an IAM action that a function needs, and its resource.
 type Permission struct {
 	Action string // for example "dynamodb:Query"
@@ -17,6 +19,10 @@ const (
 	OnSchedules Resource = "schedules" // the schedules of the group "guard.<table>"
 	OnRole      Resource = "role"      // the role that schedules run as
 )
+
+// ScheduleGroup returns the name of the schedule group for a table: "guard." and the table's name,
+// or if that is too long its beginning and a hash of it.
+func ScheduleGroup(table string) string { return schedule.Group(table) }
 
 // SweepPermissions returns the permissions of Sweep, if Attribute is set, there is no mark and no
 // archive, and the table of leases exists.

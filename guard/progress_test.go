@@ -2,7 +2,6 @@ package guard
 
 import (
 	"fmt"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -101,78 +100,6 @@ func TestProgress(t *testing.T) {
 				t.Errorf("got  %+v\nwant %+v", got, c.want)
 			}
 		})
-	}
-}
-
-// A pass of several segments ends when each has been read; items read ahead belong to the next
-// pass. Segments of other workers do not count.
-func TestProgressByRounds(t *testing.T) {
-	g, err := New(newWorld(t).options(Scan))
-	must(t, err)
-	g.items.Store(1000)
-	var reported progresses
-	g.o.Progress = reported.add
-	passes := &track{g: g, doing: WholeScan, until: roundByRound}
-	want := func(all ...Progress) {
-		t.Helper()
-		for i := range all {
-			all[i].Doing, all[i].Unit = WholeScan, "items"
-		}
-		if got := reported.take(WholeScan); !slices.Equal(got, all) {
-			t.Errorf("got  %+v\nwant %+v", got, all)
-		}
-	}
-	a, b := passes.part(0, 4), passes.part(0, 4)
-	a.add(100)
-	b.add(10)
-	want(Progress{Done: 100, Total: 500}, Progress{Done: 110, Total: 500})
-	a.end()
-	want()
-	a.add(40)
-	want(Progress{Done: 110, Total: 500})
-	b.end()
-	want(Progress{Done: 110, Total: 500, Ended: true})
-	b.add(1)
-	want(Progress{Done: 41, Total: 500})
-	b.leave()
-	want()
-	a.add(1)
-	want(Progress{Done: 42, Total: 250})
-	a.leave()
-	want(Progress{Done: 42, Total: 250, Left: true})
-	passes.part(0, 4).leave()
-	want()
-}
-
-// A worker that takes over a segment, and loses it again, reports that it has stopped before the
-// end; one that had none reports nothing.
-func TestProgressOfOneScan(t *testing.T) {
-	g, err := New(newWorld(t).options(Stream))
-	must(t, err)
-	var reported progresses
-	g.o.Progress = reported.add
-	(&track{g: g, doing: FirstScan, until: overIsCalled}).over()
-	if got := reported.take(FirstScan); len(got) > 0 {
-		t.Errorf("nothing was done, and it reports %+v", got)
-	}
-	scan := &track{g: g, doing: FirstScan, until: overIsCalled}
-	a, b := scan.part(0, 2), scan.part(0, 2)
-	a.add(5)
-	a.end()
-	a.leave()
-	b.add(3)
-	b.leave()
-	c := scan.part(0, 2)
-	c.add(2)
-	c.end()
-	c.leave()
-	scan.over()
-	var got []string
-	for _, p := range reported.take(FirstScan) {
-		got = append(got, fmt.Sprint(p.Done, p.Ended, p.Left))
-	}
-	if want := []string{"5 false false", "8 false false", "8 false true", "10 false false", "10 true false"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

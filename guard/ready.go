@@ -4,7 +4,7 @@ package guard
 type readiness struct {
 	yes      chan struct{}
 	strategy Strategy // valid once yes is closed, as is
-	runs     strategy
+	runs     runner
 }
 
 // Ready is closed when Run has checked the table and begun to guard it.
@@ -21,7 +21,7 @@ func (g *Guard) Guarded() (attribute string, by Strategy) {
 	}
 }
 
-func (g *Guard) beReady(by Strategy, s strategy) {
+func (g *Guard) beReady(by Strategy, s runner) {
 	g.readiness.strategy, g.readiness.runs = by, s
 	close(g.readiness.yes)
 }

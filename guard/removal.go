@@ -21,7 +21,7 @@ func (g *Guard) arm(e armed.Entry) {
 }
 
 // disarm removes the key's entry, which ends as replaced.
-func (g *Guard) disarm(k key) {
+func (g *Guard) disarm(k armed.Key) {
 	if g.armed.Disarm(k) {
 		g.observe(g.about(Disarmed, k))
 	}
@@ -125,13 +125,13 @@ func (g *Guard) delete(ctx context.Context, f armed.Removal) (units float64, err
 			return units, err
 		}
 	}
-	condition, names, values := g.condition(f.Entry)
+	condition, names, values := g.table.Condition(f.Entry)
 	if g.o.Mark != "" {
 		names["#mark"] = g.o.Mark
 		condition += " AND #mark = :armed"
 	}
 	in := &dynamodb.DeleteItemInput{
-		TableName: &g.o.Table, Key: g.attributes(f.Key), ConditionExpression: &condition, ExpressionAttributeNames: names, ExpressionAttributeValues: values,
+		TableName: &g.o.Table, Key: g.table.Attributes(f.Key), ConditionExpression: &condition, ExpressionAttributeNames: names, ExpressionAttributeValues: values,
 		ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 	}
 	if g.o.Archive != nil {
@@ -156,7 +156,7 @@ func (g *Guard) spare(ctx context.Context, f armed.Removal) {
 	case !same:
 		g.refused(f)
 	default:
-		g.log.Debug("an item would be removed now", "table", g.o.Table, "key", g.keyJSON(f.Key), "deadline", time.UnixMilli(f.At).UTC())
+		g.log.Debug("an item would be removed now", "table", g.o.Table, "key", g.table.KeyJSON(f.Key), "deadline", time.UnixMilli(f.At).UTC())
 		g.armed.End(f, armed.Spared)
 		g.observe(g.about(Spared, f.Key))
 	}

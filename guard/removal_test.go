@@ -218,7 +218,7 @@ func TestEndsInOrder(t *testing.T) {
 	w.put("later", w.in(100))
 	var order []string
 	ready := make(chan struct{})
-	r := w.startWith(w.options(Auto), func(*Guard) strategy {
+	r := w.startWith(w.options(Auto), func(*Guard) runner {
 		return strategyFunc(func(ctx context.Context) error {
 			close(ready)
 			<-ctx.Done()
@@ -249,7 +249,7 @@ func TestEndsInOrder(t *testing.T) {
 
 type strategyFunc func(context.Context) error
 
-func (f strategyFunc) run(ctx context.Context) error { return f(ctx) }
+func (f strategyFunc) Run(ctx context.Context) error { return f(ctx) }
 
 // Batches go by transactions. Items that were renewed do not hold the others up.
 func TestBatches(t *testing.T) {

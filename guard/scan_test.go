@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -16,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/mayflydb/mayfly/guard/internal/strategy"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
@@ -172,13 +172,13 @@ func TestScanResumes(t *testing.T) {
 func TestScanDamagedCheckpoint(t *testing.T) {
 	for _, checkpoint := range []string{
 		"x", "{}", `{"segment":3}`, `{"segment":-1}`, `{"segment":0,"key":"x"}`, `{"segment":0,"key":"{}"}`, `{"segment":0,"key":"{\"pk\":[\"S\",\"!\"]}"}`,
-		`{"segment":0,"key":` + quoted(keyText(map[string]types.AttributeValue{"other": &types.AttributeValueMemberN{Value: "7"}})) + `}`, `{"segment":0,"tookMs":-5}`,
+		`{"segment":0,"key":` + quoted(strategy.KeyText(map[string]types.AttributeValue{"other": &types.AttributeValueMemberN{Value: "7"}})) + `}`, `{"segment":0,"tookMs":-5}`,
 	} {
 		w := newWorld(t)
 		w.put("a", w.in(-1))
 		d, err := w.DynamoDB().DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String(worldTable)})
 		must(t, err)
-		_, err = lease.New(w.DynamoDB(), "guard/"+*d.Table.TableArn+"/scan", lease.Options{}).Note(t.Context(), scanPrefix+"0", checkpoint)
+		_, err = lease.New(w.DynamoDB(), "guard/"+*d.Table.TableArn+"/scan", lease.Options{}).Note(t.Context(), "scan/0", checkpoint)
 		must(t, err)
 		o := w.scanOptions()
 		o.Segments = 1
@@ -198,11 +198,11 @@ func TestScanByTwo(t *testing.T) {
 		first.await("it is there", func() bool { return first.Stats().Counts[Consumed] > 0 })
 		second := w.start(o)
 		owners := func() map[string]int {
-			rows, err := first.shares(Scan).Rows(context.Background())
+			rows, err := first.env().Shares("scan").Rows(context.Background())
 			must(t, err)
 			n := map[string]int{}
 			for name, row := range rows {
-				if strings.HasPrefix(name, scanPrefix) && row.Owner != "" {
+				if strings.HasPrefix(name, "scan/") && row.Owner != "" {
 					n[row.Owner]++
 				}
 			}
@@ -237,45 +237,6 @@ func TestScanThrottled(t *testing.T) {
 	if n := r.Stats().Counts[Throttled]; n < 8 {
 		t.Errorf("throttled %d times", n)
 	}
-}
-
-// FuzzReadKeyText: a key that can be parsed is written back as it was, and any key is read back.
-func FuzzReadKeyText(f *testing.F) {
-	f.Add(keyText(map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: "a\xff"}, "sk": &types.AttributeValueMemberN{Value: "1e5"}}))
-	f.Add(keyText(map[string]types.AttributeValue{"b": &types.AttributeValueMemberB{Value: []byte{0, 255}}}))
-	f.Add(`{"a":["S"]}`)
-	f.Add(`{"a":["X","QQ=="]}`)
-	f.Add(`{"a":null}`)
-	f.Fuzz(func(t *testing.T, text string) {
-		key, err := readKeyText(text)
-		if err != nil || key == nil {
-			return
-		}
-		again, err := readKeyText(keyText(key))
-		if err != nil || len(again) != len(key) {
-			t.Fatalf("%q: %v %v", text, again, err)
-		}
-		for name, v := range key {
-			if !sameValue(v, again[name]) {
-				t.Fatalf("%q: %s was %v and is %v", text, name, v, again[name])
-			}
-		}
-	})
-}
-
-func sameValue(a, b types.AttributeValue) bool {
-	switch a := a.(type) {
-	case *types.AttributeValueMemberS:
-		b, ok := b.(*types.AttributeValueMemberS)
-		return ok && a.Value == b.Value
-	case *types.AttributeValueMemberN:
-		b, ok := b.(*types.AttributeValueMemberN)
-		return ok && a.Value == b.Value
-	case *types.AttributeValueMemberB:
-		b, ok := b.(*types.AttributeValueMemberB)
-		return ok && bytes.Equal(a.Value, b.Value)
-	}
-	return false
 }
 
 // A dry run reports an item once, however often it is read, and again when it has another deadline.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/mayflydb/mayfly"
+	"github.com/mayflydb/mayfly/guard/internal/table"
 	"github.com/mayflydb/mayfly/internal/clock"
 )
 
@@ -331,7 +332,7 @@ func (s *simulation) write(name string, life time.Duration) {
 		at -= at % 1000
 		ttl = fmt.Sprint(at / 1000)
 	}
-	s.w.put(name, ttl, text(windowAttribute, Window(wholeSeconds(at), s.window)))
+	s.w.put(name, ttl, text(windowAttribute, Window(table.WholeSeconds(at), s.window)))
 	s.note(name, at)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mayflydb/mayfly/guard/internal/armed"
 	"github.com/mayflydb/mayfly/guard/internal/pace"
+	"github.com/mayflydb/mayfly/guard/internal/table"
 	"github.com/mayflydb/mayfly/internal/clock"
 )
 
@@ -25,7 +26,7 @@ type Guard struct {
 	once     *dynamodb.Client        // watched; without any
 	streams  *dynamodbstreams.Client // watched; nil without Options.Streams
 	watched  []*watchedCredentials   // of these, and of the Scheduler's client
-	table    *table                  // found by Run
+	table    *table.Table            // found by Run
 	armed    *armed.Set
 	pace     *pace.Pace
 	bad      *messageFilter // values that are no deadlines

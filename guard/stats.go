@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/mayflydb/mayfly/guard/internal/armed"
 	"github.com/mayflydb/mayfly/internal/clock"
 )
 
@@ -122,9 +123,9 @@ func (g *Guard) observe(e Event) {
 }
 
 // about returns an event about a key. It renders the key only for Options.Observe.
-func (g *Guard) about(what What, k key) Event {
+func (g *Guard) about(what What, k armed.Key) Event {
 	if g.o.Observe == nil {
 		return Event{What: what}
 	}
-	return Event{What: what, Key: g.keyJSON(k)}
+	return Event{What: what, Key: g.table.KeyJSON(k)}
 }

@@ -84,12 +84,6 @@ const (
 	reportForget = 24 * time.Hour // after so long, a silent worker's row is deleted
 )
 
-// horizoner is a strategy that knows how far it has armed.
-type horizoner interface {
-	// ms; all deadlines before it that this worker has to remove are armed. 0: not known
-	horizonAt() int64
-}
-
 // Report publishes this worker's state for Look every 10 seconds, in a row of its own in the table
 // mayfly.leases, which it deletes at the end. It begins when Ready is closed, and blocks until ctx
 // is done. It logs the first failed write; guarding does not depend on it.
@@ -122,7 +116,7 @@ func (g *Guard) Report(ctx context.Context) {
 	}
 }
 
-func (g *Guard) statusName() string { return "guard/" + g.table.label() + "/status" }
+func (g *Guard) statusName() string { return "guard/" + g.table.Label() + "/status" }
 
 // writeStatus writes the worker's row, which is there from the first time on.
 func writeStatus(ctx context.Context, leases *lease.Leases, row *lease.Lease, text string) (*lease.Lease, error) {
@@ -175,7 +169,7 @@ func (g *Guard) worker(since time.Time) Worker {
 	}
 	w.Upcoming = s.Upcoming[:last]
 	if h, ok := g.readiness.runs.(horizoner); ok {
-		if at := h.horizonAt(); at > 0 {
+		if at := h.HorizonAt(); at > 0 {
 			w.Horizon = time.UnixMilli(at).UTC()
 		}
 	}
@@ -198,17 +192,4 @@ func (w What) String() string {
 		return strconv.Itoa(int(w))
 	}
 	return whatNames[w]
-}
-
-const (
-	// queries of Look for upcoming deadlines; if it needs more, it counts fewer minutes
-	lookQueries = 4_000
-	pastWindows = 60 // windows in which Look counts the backlog
-)
-
-func (b *Backlog) add(n, oldest int64) {
-	b.Items += n
-	if at := time.UnixMilli(oldest).UTC(); n > 0 && (b.Oldest.IsZero() || at.Before(b.Oldest)) {
-		b.Oldest = at
-	}
 }

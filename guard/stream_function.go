@@ -11,6 +11,9 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/guard/internal/schedule"
+	"github.com/mayflydb/mayfly/guard/internal/table"
 )
 
 // StreamRecords is the schedule strategy as a function on the table's stream: it updates the
@@ -52,22 +55,15 @@ type batch struct {
 }
 
 func (b *batch) run(ctx context.Context, g *Guard) error {
-	s := newSchedules(g)
 	label := ""
 	for i := range b.records {
 		table, stream, ok := splitStreamARN(b.records[i].EventSourceArn)
-		if !ok || table != g.table.name {
-			return fmt.Errorf("a record is from %q, not from a stream of table %s", b.records[i].EventSourceArn, g.table.name)
+		if !ok || table != g.table.Name {
+			return fmt.Errorf("a record is from %q, not from a stream of table %s", b.records[i].EventSourceArn, g.table.Name)
 		}
 		label = stream
 	}
-	changes, err := s.changes(label, len(b.records), func(i int) (news, error) { return g.newsOfEvent(&b.records[i]) })
-	if err != nil {
-		return err
-	}
-	err = g.sideBySide(ctx, len(changes), func(i int) error {
-		return s.follow(ctx, changes[i], func() { b.tick(changes[i].records...) })
-	})
+	err := g.newSchedule().Follow(ctx, label, len(b.records), func(i int) (schedule.News, error) { return newsOf(g.table, &b.records[i]) }, b.tick)
 	if err != nil && ctx.Err() == nil {
 		return err
 	}
@@ -88,13 +84,13 @@ func splitStreamARN(arn string) (table, label string, ok bool) {
 	return parts[0], parts[2], true
 }
 
-// newsOfEvent reads a record as functions get it.
-func (g *Guard) newsOfEvent(r *events.DynamoDBEventRecord) (n news, err error) {
+// newsOf reads a record as functions get it.
+func newsOf(t *table.Table, r *events.DynamoDBEventRecord) (n schedule.News, err error) {
 	d := &r.Change
-	n = news{sequence: d.SequenceNumber, insert: r.EventName == string(events.DynamoDBOperationTypeInsert), hasOld: len(d.OldImage) > 0}
-	if n.keys, err = fromEvent(d.Keys); err == nil {
-		if n.old, err = fromEvent(fieldsOf(g, d.OldImage)); err == nil {
-			n.new, err = fromEvent(fieldsOf(g, d.NewImage))
+	n = schedule.News{Sequence: d.SequenceNumber, Insert: r.EventName == string(events.DynamoDBOperationTypeInsert), HasOld: len(d.OldImage) > 0}
+	if n.Keys, err = fromEvent(d.Keys); err == nil {
+		if n.Old, err = fromEvent(table.Pick(t, d.OldImage)); err == nil {
+			n.New, err = fromEvent(table.Pick(t, d.NewImage))
 		}
 	}
 	return n, err
@@ -108,18 +104,16 @@ func fromEvent(attributes map[string]events.DynamoDBAttributeValue) (map[string]
 	return attributevalue.UnmarshalMapJSON(text)
 }
 
-// tick notes that some records are done.
-func (b *batch) tick(places ...int) {
+// tick notes that a record is done.
+func (b *batch) tick(i int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, i := range places {
-		if b.done[i] {
-			continue
-		}
-		b.done[i] = true
-		if b.left--; b.left == 0 {
-			close(b.over)
-		}
+	if b.done[i] {
+		return
+	}
+	b.done[i] = true
+	if b.left--; b.left == 0 {
+		close(b.over)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/mayflydb/mayfly"
+	"github.com/mayflydb/mayfly/guard/internal/stream"
 	"github.com/mayflydb/mayfly/internal/work/consume"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
@@ -208,7 +209,7 @@ func TestStreamWaitsForRoom(t *testing.T) {
 		p.setHeld(true)
 		o := w.options(Stream)
 		o.DB = p.db(w.db)
-		var s *stream
+		var s *stream.Strategy
 		var highest atomic.Int64
 		observed := make(chan *Guard, 1)
 		o.Observe = func(e Event) {
@@ -218,15 +219,15 @@ func TestStreamWaitsForRoom(t *testing.T) {
 				observed <- g
 			}
 		}
-		w.startWith(o, func(g *Guard) strategy {
+		w.startWith(o, func(g *Guard) runner {
 			g.armed.Most = most
 			observed <- g
-			s = newStream(g).(*stream)
+			s = stream.New(g.env(), nil)
 			return s
 		})
 		awaitScanned(t, w.DynamoDB())
 		w.fill("x", items, w.in(0))
-		await(t, "the memory is full", func() bool { return s.g.room() == 0 })
+		await(t, "the memory is full", func() bool { return s.Room() == 0 })
 		p.setHeld(false)
 		await(t, "all is gone", func() bool { return w.count() == 0 })
 		if n := highest.Load(); n > most+16 { // shards are read side by side
@@ -239,32 +240,24 @@ func TestStreamWaitsForRoom(t *testing.T) {
 // after other scans.
 func TestStreamWantsScansAgain(t *testing.T) {
 	w := newWorld(t)
-	var s *stream
-	w.startWith(w.options(Stream), func(g *Guard) strategy { s = newStream(g).(*stream); return s })
+	var s *stream.Strategy
+	w.startWith(w.options(Stream), func(g *Guard) runner { s = stream.New(g.env(), nil); return s })
 	awaitScanned(t, w.DynamoDB())
 	scans := func() int64 {
-		set, _, err := s.store.readSettings(t.Context())
+		set, err := s.ReadSettings(t.Context())
 		must(t, err)
-		return set.scans
+		return set.Scans
 	}
-	s.trimmed(t.Context(), "a shard")
-	await(t, "the settings are read again", func() bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return s.mu.known.scans == 2
-	})
+	s.Trimmed(t.Context(), "a shard")
+	await(t, "the settings are read again", func() bool { return s.Known().Scans == 2 })
 	for want := int64(3); want < 5; want++ {
 		for range 3 {
-			s.awayForLong(t.Context())
+			s.AwayForLong(t.Context())
 		}
 		if n := scans(); n != want {
 			t.Errorf("there are to be %d scans, want %d", n, want)
 		}
-		await(t, "the settings are read again", func() bool {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			return s.mu.known.scans == want
-		})
+		await(t, "the settings are read again", func() bool { return s.Known().Scans == want })
 		w.advance(21 * time.Hour)
 	}
 }
@@ -304,9 +297,9 @@ func record(name string, sequence int, before, after string) consume.Record {
 // deadline in the table, and perhaps deadlines that are refused.
 func TestStreamBatchesOutOfOrder(t *testing.T) {
 	w := newWorld(t)
-	var s *stream
+	var s *stream.Strategy
 	o := w.member("a")
-	r := w.startWith(o, func(g *Guard) strategy { s = newStream(g).(*stream); return s })
+	r := w.startWith(o, func(g *Guard) runner { s = stream.New(g.env(), nil); return s })
 	awaitScanned(t, w.DynamoDB())
 	t1, t2, t3 := w.in(1000), w.in(2000), w.in(3000)
 	pages := [][]consume.Record{
@@ -316,7 +309,7 @@ func TestStreamBatchesOutOfOrder(t *testing.T) {
 		{record("x", 5, t2, "")},
 		{record("x", 6, "", t1)},
 	}
-	handle := func(i int) { must(t, s.handle(t.Context(), "", pages[i])) }
+	handle := func(i int) { must(t, s.Handle(t.Context(), "", pages[i])) }
 	for i := range pages {
 		for again := range i + 1 { // each begins once more from the beginning, as after a crash
 			handle(again)

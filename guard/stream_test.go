@@ -2,8 +2,10 @@ package guard
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/mayflydb/mayfly"
+	"github.com/mayflydb/mayfly/guard/internal/stream"
 	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
@@ -94,7 +97,7 @@ func (w *world) settle() {
 // noted are the deadlines in the deadline table, as "key at", in order.
 func notedIn(t testing.TB, db *dynamodb.Client) (all []string) {
 	t.Helper()
-	pages := dynamodb.NewScanPaginator(db, &dynamodb.ScanInput{TableName: aws.String(deadlinesTable), ConsistentRead: aws.Bool(true)})
+	pages := dynamodb.NewScanPaginator(db, &dynamodb.ScanInput{TableName: aws.String(stream.TableName), ConsistentRead: aws.Bool(true)})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(context.Background())
 		if ensure.Missing(err) {
@@ -102,8 +105,10 @@ func notedIn(t testing.TB, db *dynamodb.Client) (all []string) {
 		}
 		must(t, err)
 		for _, item := range page.Items {
-			if n, err := readRow(item); err == nil {
-				all = append(all, fmt.Sprint(string(n.key), " ", n.at))
+			at, encoded, _ := strings.Cut(attr.String(item["at"]), "/")
+			ms, err := strconv.ParseInt(at, 10, 64)
+			if key, broken := base64.RawURLEncoding.DecodeString(encoded); err == nil && broken == nil {
+				all = append(all, fmt.Sprint(string(key), " ", ms))
 			}
 		}
 	}
@@ -127,7 +132,7 @@ func awaitScanned(t testing.TB, db *dynamodb.Client) {
 	t.Helper()
 	await(t, "the scan is done", func() bool {
 		pages := dynamodb.NewScanPaginator(db, &dynamodb.ScanInput{
-			TableName: aws.String(deadlinesTable), ConsistentRead: aws.Bool(true), FilterExpression: aws.String("attribute_exists(" + attrScanned + ")"),
+			TableName: aws.String(stream.TableName), ConsistentRead: aws.Bool(true), FilterExpression: aws.String("attribute_exists(" + "scanned" + ")"),
 		})
 		tables := 0
 		for pages.HasMorePages() {
@@ -137,7 +142,7 @@ func awaitScanned(t testing.TB, db *dynamodb.Client) {
 			}
 			must(t, err)
 			for _, item := range page.Items {
-				if tables++; attr.Integer(item[attrScanned]) < attr.Integer(item[attrScans]) {
+				if tables++; attr.Integer(item["scanned"]) < attr.Integer(item["scans"]) {
 					return false
 				}
 			}

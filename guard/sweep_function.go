@@ -2,8 +2,9 @@ package guard
 
 import (
 	"context"
-	"sync"
 	"time"
+
+	"github.com/mayflydb/mayfly/guard/internal/index"
 )
 
 // SweepReport is the result of one sweep.
@@ -33,65 +34,19 @@ func Sweep(ctx context.Context, o Options, at time.Time) (SweepReport, error) {
 }
 
 // Sweep is the function of that name.
-func (f *Functions) Sweep(ctx context.Context, at time.Time) (SweepReport, error) {
-	var t tally
-	err := f.call(ctx, t.watch, func(ctx context.Context, g *Guard) error {
-		s := &oneSweep{indexing: newIndexing(g), at: g.now()}
+func (f *Functions) Sweep(ctx context.Context, at time.Time) (r SweepReport, err error) {
+	err = f.call(ctx, func(g *Guard) {
+		s := g.Stats()
+		r.Removed, r.Refused, r.Spared, r.Failed, r.BadTTLs = s.Counts[Removed], s.Counts[Refused], s.Counts[Spared], s.Counts[Failed], s.Counts[BadValue]
+		r.MaxLate, r.Read, r.Write = s.Lateness.Max.Seconds(), s.Read, s.Write
+	}, func(ctx context.Context, g *Guard) (err error) {
+		until := g.now()
 		if !at.IsZero() {
-			s.at = at.UnixMilli()
+			until = at.UnixMilli()
 		}
-		err := s.run(ctx)
-		t.end(time.UnixMilli(s.at).UTC(), err == nil && s.complete)
+		r.Through = time.UnixMilli(until).UTC()
+		r.Complete, err = index.Once(ctx, g.env(), g.indexOptions(), until)
 		return err
 	})
-	return t.report(), err
-}
-
-// tally counts the events of a sweep.
-type tally struct {
-	mu sync.Mutex
-	r  SweepReport // guarded by mu
-}
-
-// watch counts events before they are passed on.
-func (t *tally) watch(next func(Event)) func(Event) {
-	return func(e Event) {
-		t.count(e)
-		if next != nil {
-			next(e)
-		}
-	}
-}
-
-func (t *tally) count(e Event) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	switch e.What {
-	case Removed:
-		t.r.Removed++
-		t.r.MaxLate = max(t.r.MaxLate, e.Late.Seconds())
-	case Refused:
-		t.r.Refused++
-	case Spared:
-		t.r.Spared++
-	case Failed:
-		t.r.Failed++
-	case BadValue:
-		t.r.BadTTLs++
-	case Consumed:
-		t.r.Read += e.Read
-		t.r.Write += e.Write
-	}
-}
-
-func (t *tally) end(through time.Time, complete bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.r.Through, t.r.Complete = through, complete
-}
-
-func (t *tally) report() SweepReport {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.r
+	return r, err
 }

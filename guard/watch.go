@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mayflydb/mayfly/guard/internal/table"
 	"github.com/mayflydb/mayfly/internal/clock"
 )
 
@@ -151,7 +152,7 @@ func (w *watcher) check(ctx context.Context) {
 	w.checked = w.Elapsed()
 	switch {
 	case ctx.Err() != nil:
-	case err == nil && !g.table.same(now):
+	case err == nil && !g.table.Same(now):
 		g.fail(&Problem{Code: NewTable, Message: fmt.Sprintf("table %s was deleted and created again while it was guarded", g.o.Table),
 			Next: "start guard again to guard the new table"})
 	case err == nil:
@@ -179,7 +180,7 @@ func (g *Guard) attributeGone(ctx context.Context) *Problem {
 	if !g.attributeFound {
 		return nil
 	}
-	now, err := g.ttlAttribute(ctx)
+	now, err := table.TTLAttribute(ctx, g.db, g.o.Table)
 	if err != nil {
 		return g.problem("DescribeTimeToLive", err)
 	}
@@ -205,7 +206,7 @@ func (g *Guard) compareAttribute(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(optional(ctx), compareLimit)
 	defer cancel()
-	if native, err := g.ttlAttribute(ctx); err == nil && native != "" && native != g.o.Attribute {
+	if native, err := table.TTLAttribute(ctx, g.db, g.o.Table); err == nil && native != "" && native != g.o.Attribute {
 		g.log.Warn("the table's own TTL uses another attribute, so it does not back up this one", "table", g.o.Table, "attribute", g.o.Attribute, "native", native)
 	}
 }

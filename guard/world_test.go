@@ -26,6 +26,10 @@ import (
 	"github.com/mayflydb/mayfly/internal/clock"
 )
 
+func s(v string) types.AttributeValue { return &types.AttributeValueMemberS{Value: v} }
+func n(v string) types.AttributeValue { return &types.AttributeValueMemberN{Value: v} }
+func b(v string) types.AttributeValue { return &types.AttributeValueMemberB{Value: []byte(v)} }
+
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
@@ -314,7 +318,7 @@ func (w *world) start(o Options) *guarding {
 }
 
 // startWith runs a guard with a strategy of the test's.
-func (w *world) startWith(o Options, s func(*Guard) strategy) *guarding {
+func (w *world) startWith(o Options, s func(*Guard) runner) *guarding {
 	w.t.Helper()
 	g, err := New(o)
 	must(w.t, err)
@@ -376,7 +380,7 @@ func (r *guarding) awaitCount(what What, n int64) {
 // idle is a strategy that finds nothing: tests arm by themselves, once ready is closed.
 type idle struct{ ready chan struct{} }
 
-func (s *idle) run(ctx context.Context) error {
+func (s *idle) Run(ctx context.Context) error {
 	close(s.ready)
 	<-ctx.Done()
 	return nil
@@ -386,7 +390,7 @@ func (s *idle) run(ctx context.Context) error {
 func (w *world) startIdle(o Options) *guarding {
 	w.t.Helper()
 	s := &idle{make(chan struct{})}
-	r := w.startWith(o, func(*Guard) strategy { return s })
+	r := w.startWith(o, func(*Guard) runner { return s })
 	select {
 	case <-s.ready:
 	case <-r.over:

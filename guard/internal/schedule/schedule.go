@@ -1,0 +1,436 @@
+// Package schedule is the strategy that follows the table's stream and keeps one schedule per item at
+// an EventBridge Scheduler (docs/spec/patterns.md (c)), which deletes the item at its deadline: see
+// schedules.go. Guard itself removes only items that have expired, or are about to, when the
+// strategy finds them.
+//
+//	stream   each record that adds, changes or removes a deadline creates, updates or deletes the
+//	         schedule; it is done only when the Scheduler has confirmed that
+//	scan     creates the schedules of the items from before the stream, once, and again when records
+//	         were lost. One that it creates while the item loses its deadline stays until it
+//	         fires, and is refused then
+//	dry run  deadlines wait in memory instead, and are reported
+package schedule
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"github.com/mayflydb/mayfly/guard/internal/armed"
+	"github.com/mayflydb/mayfly/guard/internal/strategy"
+	"github.com/mayflydb/mayfly/guard/internal/table"
+	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/invariant"
+	"github.com/mayflydb/mayfly/internal/work/consume"
+	"github.com/mayflydb/mayfly/internal/work/lease"
+	"github.com/mayflydb/mayfly/internal/work/retry"
+)
+
+const (
+	// Name is the name of the strategy.
+	Name = "schedule"
+
+	// a schedule that is due sooner could be refused as past by the time it is made
+	nearMs     = 5_000
+	scanPrefix = "scan/"
+
+	streamPause = 500 * time.Millisecond // between two checks for another stream
+	streamLooks = 20                     // then a table that has none is a problem
+)
+
+// begunPauses are the pauses between two checks that the position in the stream is noted.
+var begunPauses = retry.Policy{First: 10 * time.Millisecond, Most: schedulePauses}
+
+// Run follows the table's stream, and the next one if it is switched off and on again.
+func (x *Strategy) Run(ctx context.Context) error {
+	if p := x.followable(x.Table); p != nil {
+		return p
+	}
+	if err := x.CheckReading(ctx, x.Table.Stream); err != nil {
+		return strategy.EndOf(ctx, err)
+	}
+	for arn := x.Table.Stream; ; {
+		err := x.stream(ctx, arn)
+		if err == nil && ctx.Err() == nil {
+			last := arn
+			if arn, err = x.nextStream(ctx, last); err == nil {
+				x.forgetScan(ctx, StreamLabel(last)) // that one does not come back
+			}
+		}
+		if err != nil || ctx.Err() != nil {
+			return strategy.EndOf(ctx, err)
+		}
+	}
+}
+
+// nextStream waits for the successor of a stream that has ended.
+func (x *Strategy) nextStream(ctx context.Context, last string) (arn string, err error) {
+	for looks := streamLooks; ; looks-- {
+		var t *table.Table
+		err := x.Ask(ctx, "DescribeTable", func() (_ int, _ *types.ConsumedCapacity, err error) {
+			t, err = table.Describe(ctx, x.DB, x.Table.Name)
+			return 0, nil, err
+		})
+		if p := (*table.Problem)(nil); errors.As(err, &p) {
+			return "", table.Gone(p, x.Table.Name)
+		} else if err != nil {
+			return "", err
+		}
+		if !t.Same(x.Table) {
+			return "", &table.Problem{Code: table.NewTable, Message: fmt.Sprintf("table %s was deleted and created again", x.Table.Name), Next: "start guard again"}
+		}
+		p := x.followable(t)
+		switch {
+		case p == nil && t.Stream != last:
+			return t.Stream, nil
+		case p != nil && looks <= 0:
+			return "", p
+		}
+		clock.Pause(min(streamPause, x.CheckEach), ctx.Done())
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
+	}
+}
+
+// followable returns the problem with a table's stream, which must have new images; else nil.
+func (x *Strategy) followable(t *table.Table) *table.Problem {
+	const next = "enable a stream with NEW_AND_OLD_IMAGES, or choose the strategy index or scan"
+	switch {
+	case t.Stream == "":
+		return &table.Problem{Code: table.NoStream, Message: fmt.Sprintf("table %s has no stream", x.Table.Name), Next: next}
+	case t.View != types.StreamViewTypeNewAndOldImages && t.View != types.StreamViewTypeNewImage:
+		return &table.Problem{Code: table.NoStream, Message: fmt.Sprintf("the stream of table %s has the view type %s, which does not contain deadlines", x.Table.Name, t.View), Next: next}
+	}
+	return nil
+}
+
+// stream follows one stream. It notes the position in the stream before the scan, so that one of
+// the two sees each write.
+func (x *Strategy) stream(ctx context.Context, arn string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c := &consume.Consumer{
+		Name: x.Consumer(Name), StreamARN: arn, Start: consume.Latest, DB: x.DB, Streams: x.Streams, Leases: x.Leases, Logger: x.Log, Settle: strategy.Settled,
+		Now: func() time.Time { return time.UnixMilli(x.Now()) },
+		Handle: func(ctx context.Context, _ string, records []consume.Record) error {
+			return x.handle(ctx, StreamLabel(arn), records)
+		},
+		Lost: func(shard string) {
+			x.Log.Warn("stream records were lost, as they were not read within a day or the checkpoint was deleted; the table is scanned again", "table", x.Table.Name, "shard", shard)
+			x.forgetScan(ctx, StreamLabel(arn))
+			select {
+			case x.lost <- struct{}{}:
+			default:
+			}
+		},
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx) }()
+	err := x.begun(ctx, c)
+	for again := false; err == nil; again = true {
+		if err = x.scanTable(ctx, StreamLabel(arn), again); err != nil {
+			break
+		}
+		select {
+		case <-x.lost:
+			continue
+		case err = <-ended:
+			return err
+		}
+	}
+	cancel()
+	<-ended
+	return err
+}
+
+// StreamLabel returns the part of the ARN in which a table's streams differ.
+func StreamLabel(arn string) string { return arn[strings.LastIndexByte(arn, '/')+1:] }
+
+// begun waits until a consumer has noted its first position.
+func (x *Strategy) begun(ctx context.Context, c *consume.Consumer) error {
+	for pauses := begunPauses.Start(); ; pauses.Wait(ctx) {
+		is := false
+		err := x.call(ctx, "Query", func() (err error) {
+			is, err = c.Begun(ctx)
+			return err
+		})
+		if is || err != nil {
+			return err
+		}
+	}
+}
+
+// scanName returns the consumer for the scan of a stream. Any worker continues the scan until all
+// its leases are done.
+func (x *Strategy) scanName(label string) string { return x.Consumer(Name) + "/scan/" + label }
+
+// forgetScan makes the workers repeat the scan. The consumer of the stream continues only after
+// that, so a crash does not lose the request: either the leases are missing, or the loss is found
+// again. A worker in the middle of the scan loses its lease, and begins anew.
+func (x *Strategy) forgetScan(ctx context.Context, label string) {
+	err := x.call(ctx, "DeleteItem", func() error { return lease.Clear(ctx, x.DB, x.scanName(label)) })
+	var p *table.Problem
+	if errors.As(err, &p) && ctx.Err() == nil {
+		x.Fail(p)
+	}
+}
+
+// scanTable creates the schedules of the existing items, together with the other workers, unless
+// that has been done. again distinguishes a repeated scan in the progress.
+func (x *Strategy) scanTable(ctx context.Context, label string, again bool) error {
+	names := x.SegmentNames(scanPrefix)
+	all := &strategy.Track{Env: x.Env, Doing: strategy.FirstScan, Until: strategy.OverIsCalled}
+	if again {
+		all.Doing = strategy.WholeScan
+	}
+	err := lease.Hold(ctx, lease.New(x.DB, x.scanName(label), x.Leases), names, func(ctx context.Context, l *lease.Lease) error {
+		part := all.Part(0, len(names))
+		defer part.Leave()
+		return strategy.EndOf(ctx, x.segment(ctx, l, len(names), part))
+	})
+	if err == nil && ctx.Err() == nil {
+		all.Over()
+	}
+	return err
+}
+
+// segment scans a part of the table. All items before the checkpoint have their schedule, or are
+// gone.
+func (x *Strategy) segment(ctx context.Context, l *lease.Lease, of int, part *strategy.Part) error {
+	start, err := strategy.ReadKeyText(l.Checkpoint())
+	if err != nil {
+		start = nil
+	}
+	return x.Segment(ctx, strategy.NumberOf(l, scanPrefix), of, start, func(items []map[string]types.AttributeValue, read int, next map[string]types.AttributeValue) error {
+		if err := x.items(ctx, items); err != nil {
+			return err
+		}
+		part.Add(read)
+		if next == nil {
+			part.End()
+			return x.save(ctx, l, lease.Done)
+		}
+		return x.save(ctx, l, strategy.KeyText(next))
+	})
+}
+
+// save writes a checkpoint, with retries.
+func (x *Strategy) save(ctx context.Context, l *lease.Lease, checkpoint string) error {
+	lost := false
+	err := x.call(ctx, "PutItem", func() error {
+		err := l.Save(ctx, checkpoint)
+		if lost = errors.Is(err, lease.ErrLost); lost {
+			return nil
+		}
+		return err
+	})
+	if lost {
+		return lease.ErrLost
+	}
+	return err
+}
+
+// items makes the schedules of the items of a page.
+func (x *Strategy) items(ctx context.Context, items []map[string]types.AttributeValue) error {
+	ends := make(chan struct{}, len(items))
+	err := strategy.Parallel(ctx, len(items), x.Concurrency, func(ctx context.Context, i int) error {
+		e, has := x.EntryOf(items[i])
+		if has && !x.soon(e) {
+			if err := x.reconcile(ctx, e); err != nil {
+				return err
+			}
+		}
+		if has && x.soon(e) {
+			e.Armer = armed.Func(func(armed.Outcome) { ends <- struct{}{} })
+			_, err := x.ArmWithRoom(ctx, e, x.Arm)
+			return err
+		}
+		ends <- struct{}{}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if x.DryRun { // the waiting deadlines may be years away
+		return nil
+	}
+	for range items {
+		select {
+		case <-ends:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// soon reports whether guard removes the item itself.
+func (s *Strategy) soon(e armed.Entry) bool { return s.DryRun || e.At <= s.Now()+nearMs }
+
+// handle updates the schedules with a page of records.
+func (x *Strategy) handle(ctx context.Context, label string, records []consume.Record) error {
+	err := x.Follow(ctx, label, len(records), func(i int) (News, error) { return x.newsOf(&records[i].Record) }, func(i int) { records[i].Done() })
+	var p *table.Problem
+	if errors.As(err, &p) {
+		x.Fail(p)
+	}
+	return err
+}
+
+// Follow updates the schedules with records of the stream with a label. read returns one of n. Of
+// several records of one item only their sum counts. Follow calls done, perhaps after it has
+// returned, when the Scheduler has the schedule of a record, or the item was removed.
+func (x *Strategy) Follow(ctx context.Context, label string, n int, read func(i int) (News, error), done func(i int)) error {
+	changes, err := x.changes(label, n, read)
+	if err != nil {
+		return err
+	}
+	return strategy.Parallel(ctx, len(changes), x.Concurrency, func(ctx context.Context, i int) error {
+		return x.follow(ctx, changes[i], func() {
+			for _, n := range changes[i].records {
+				done(n)
+			}
+		})
+	})
+}
+
+// News is the content of a record. Its images have the attributes of a deadline only.
+type News struct {
+	Sequence string
+	Insert   bool
+	Keys     map[string]types.AttributeValue
+	HasOld   bool // there is an old image
+	Old, New map[string]types.AttributeValue
+}
+
+// newsOf reads a record.
+func (x *Strategy) newsOf(r *streamtypes.Record) (n News, err error) {
+	d := r.Dynamodb
+	n = News{Sequence: aws.ToString(d.SequenceNumber), Insert: r.EventName == streamtypes.OperationTypeInsert, HasOld: len(d.OldImage) > 0}
+	if n.Keys, err = attributevalue.FromDynamoDBStreamsMap(d.Keys); err == nil {
+		if n.Old, err = attributevalue.FromDynamoDBStreamsMap(table.Pick(x.Table, d.OldImage)); err == nil {
+			n.New, err = attributevalue.FromDynamoDBStreamsMap(table.Pick(x.Table, d.NewImage))
+		}
+	}
+	return n, err
+}
+
+// changes gathers records by item, in the order in which the items first occur.
+func (s *Strategy) changes(label string, n int, read func(i int) (News, error)) (all []*change, err error) {
+	byKey := map[armed.Key]*change{}
+	var first, last []News // by change
+	// a record before the last had a deadline, so there may be a schedule if it was handled before
+	var between []bool
+	place := map[armed.Key]int{}
+	for i := range n {
+		r, err := read(i)
+		if err != nil {
+			return nil, fmt.Errorf("record %s: %w", r.Sequence, err)
+		}
+		k, err := s.Table.KeyOf(r.Keys)
+		if err != nil {
+			return nil, fmt.Errorf("record %s: %w", r.Sequence, err)
+		}
+		if byKey[k] == nil {
+			byKey[k] = &change{key: k, same: true}
+			place[k] = len(all)
+			all, first, last, between = append(all, byKey[k]), append(first, r), append(last, r), append(between, false)
+		} else if _, _, err := table.Deadline(last[place[k]].New[s.Table.Attribute]); err == nil {
+			between[place[k]] = true
+		}
+		last[place[k]] = r
+		byKey[k].records = append(byKey[k].records, i)
+		byKey[k].same = byKey[k].same && s.unchanged(r)
+	}
+	for i, c := range all {
+		c.origin = origin{label, last[i].Sequence}
+		c.e, c.has = s.EntryOf(last[i].New)
+		c.same = c.same && c.has
+		c.had = between[i] || !first[i].Insert && !first[i].HasOld // there are no old images
+		if _, _, err := table.Deadline(first[i].Old[s.Table.Attribute]); err == nil {
+			c.had = true
+		}
+	}
+	return all, nil
+}
+
+// unchanged reports whether a record leaves the item's deadline as it was. For several records
+// together that proves nothing: the first of them may have been handled before, and be delivered
+// again with the others.
+func (s *Strategy) unchanged(r News) bool {
+	before, _, err := table.Deadline(r.Old[s.Table.Attribute])
+	after, _, none := table.Deadline(r.New[s.Table.Attribute])
+	if err != nil || none != nil || before != after {
+		return false
+	}
+	if s.Table.Version == "" {
+		return true
+	}
+	versionBefore, _ := table.VersionOf(r.Old[s.Table.Version])
+	versionAfter, _ := table.VersionOf(r.New[s.Table.Version])
+	return versionBefore == versionAfter
+}
+
+// follow updates an item's schedule. It calls done when nothing remains to be done.
+func (s *Strategy) follow(ctx context.Context, c *change, done func()) error {
+	var err error
+	if invariant.Injected(invariant.DoneEarly) {
+		done()
+		done = func() {}
+	}
+	switch {
+	case c.same, s.outdated(c):
+	case c.has && s.soon(c.e):
+		s.note(c)
+		c.e.Armer = armed.Func(func(armed.Outcome) {
+			s.forget(c)
+			done()
+		})
+		_, err := s.ArmWithRoom(ctx, c.e, s.Arm)
+		return err
+	case c.has:
+		s.Disarm(c.key)
+		err = s.put(ctx, c.e, c.origin)
+	default:
+		s.Disarm(c.key)
+		if c.had && !s.DryRun {
+			err = s.remove(ctx, c.key, c.origin)
+		}
+	}
+	if err == nil {
+		done()
+	}
+	return err
+}
+
+// outdated reports whether the item is armed because of a later record. An older record that comes
+// again must not disarm it.
+func (s *Strategy) outdated(c *change) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last, found := s.mu.byKey[c.key]
+	return found && last.origin.stream == c.origin.stream && last.origin.newer(c.origin)
+}
+
+func (s *Strategy) note(c *change) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.byKey[c.key] = c
+}
+
+// forget removes a change whose entry has ended.
+func (s *Strategy) forget(c *change) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.byKey[c.key] == c {
+		delete(s.mu.byKey, c.key)
+	}
+}

@@ -1,0 +1,99 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/mayflydb/mayfly/guard/internal/strategy"
+	"github.com/mayflydb/mayfly/internal/clock"
+)
+
+var errUnprocessed = errors.New("the endpoint left part of a batch unprocessed")
+
+// cleaner deletes finished rows from the deadline table: refused ones, inbox rows, and in a
+// fleet the rows of removed items. Removals go first. If it fails or dies, the row remains, and a
+// later attempt is refused and deletes it some minutes later.
+type cleaner struct {
+	wake chan struct{} // has an element when there is something to do
+	mu   struct {
+		sync.Mutex
+		all []*row
+	}
+}
+
+const (
+	cleanLimit = 5 * time.Second
+	// waiting rows; beyond that the reader of the stream deletes rows itself, and falls behind
+	cleanMost = 50_000
+	// with the rows of removals; further ones stay in the table for now, as if the cleaner had
+	// failed
+	cleanAll     = 4 * cleanMost
+	cleanPatient = 10 * time.Second
+	cleanPause   = 20 * time.Millisecond
+)
+
+// clean deletes a row soon, if the table still has the same one. It does not block.
+func (s *Strategy) clean(e *row) {
+	s.cleaner.mu.Lock()
+	if len(s.cleaner.mu.all) < cleanAll {
+		s.cleaner.mu.all = append(s.cleaner.mu.all, e)
+	}
+	s.cleaner.mu.Unlock()
+	strategy.Nudge(s.cleaner.wake)
+}
+
+// cleanLater deletes past rows soon, and returns the rows that do not fit into the queue. In a
+// burst there are as many as removals, and nothing depends on them.
+func (s *Strategy) cleanLater(past []*row) (now []*row) {
+	s.cleaner.mu.Lock()
+	n := min(max(cleanMost-len(s.cleaner.mu.all), 0), len(past))
+	s.cleaner.mu.all = append(s.cleaner.mu.all, past[:n]...)
+	s.cleaner.mu.Unlock()
+	strategy.Nudge(s.cleaner.wake)
+	return past[n:]
+}
+
+func (s *Strategy) toClean() []*row {
+	s.cleaner.mu.Lock()
+	defer s.cleaner.mu.Unlock()
+	rows := s.cleaner.mu.all
+	s.cleaner.mu.all = nil
+	return rows
+}
+
+// cleans deletes rows until ctx is done, and then the remaining rows within a time limit.
+func (s *Strategy) cleans(ctx context.Context) {
+	all, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	defer context.AfterFunc(ctx, func() { clock.AfterFunc(cleanLimit, end) })()
+	for {
+		select {
+		case <-s.cleaner.wake:
+		case <-ctx.Done():
+		}
+		for waited := time.Duration(0); s.Armed.Next() <= s.Now() && waited < cleanPatient && ctx.Err() == nil; waited += cleanPause {
+			clock.Pause(cleanPause, ctx.Done())
+		}
+		rows := s.toClean()
+		for len(rows) > 0 {
+			n := min(len(rows), cleanChunk)
+			work, cancel := context.WithTimeout(all, cleanLimit)
+			err := strategy.Parallel(work, n, parallel, func(ctx context.Context, i int) error { return s.store.drop(ctx, rows[i]) })
+			cancel()
+			if err != nil {
+				s.Log.Warn("finished deadlines were not deleted; guard will try again later", "error", err)
+				if ctx.Err() != nil {
+					break
+				}
+			}
+			rows = rows[n:]
+		}
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+const cleanChunk = 1000 // within a limit of time

@@ -1,0 +1,92 @@
+package stream
+
+import (
+	"cmp"
+	"context"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/guard/internal/strategy"
+	"github.com/mayflydb/mayfly/internal/work/attr"
+	"github.com/mayflydb/mayfly/internal/work/ensure"
+)
+
+// Count counts the stored deadlines at an instant in ms, and those of some minutes from then on. It
+// returns nil if the deadline table has no rows of the guarded table. local is as in New.
+func Count(ctx context.Context, e *strategy.Env, local *dynamodb.Client, now int64, upcoming int) (*strategy.Count, error) {
+	t := &store{db: cmp.Or(local, e.DB), label: e.Table.Label()}
+	set, ok, err := t.readSettings(ctx)
+	if ensure.Missing(err) || err == nil && !ok {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.partitions = set.partitions
+	var mu sync.Mutex
+	c := &strategy.Count{Upcoming: make([]int64, upcoming)}
+	err = strategy.Parallel(ctx, t.partitions, parallel, func(ctx context.Context, p int) error {
+		minutes, err := t.minutes(ctx, p, 0, now+int64(upcoming)*minute)
+		if err != nil {
+			return err
+		}
+		add := func(part string, low, high int64, found func(n, first int64)) {
+			if err != nil {
+				return
+			}
+			var n, first int64
+			if n, first, err = t.count(ctx, part, sortText(low), sortText(high)); err == nil && n > 0 {
+				mu.Lock()
+				defer mu.Unlock()
+				found(n, first)
+			}
+		}
+		add(t.inbox(p), 0, now, c.AddDue)
+		for _, m := range minutes {
+			if m <= now {
+				add(t.bucket(p, m), m, min(m+minute, now), c.AddDue)
+			}
+			for i := range c.Upcoming { // a minute of the clock overlaps two of those from now on
+				low, high := max(now+int64(i)*minute, m), min(now+int64(i+1)*minute, m+minute)
+				if low < high {
+					add(t.bucket(p, m), low, high, func(n, _ int64) { c.Upcoming[i] += n })
+				}
+			}
+		}
+		return err
+	})
+	return c, err
+}
+
+// count counts the deadlines of a partition key with sort keys from low to high, without high. It
+// also returns the first deadline, in ms.
+func (s *store) count(ctx context.Context, part, low, high string) (n, first int64, err error) {
+	err = s.query(ctx, part, low, high, 1, func(item map[string]types.AttributeValue) bool {
+		if r, err := readRow(item); err == nil {
+			n, first = 1, r.at
+		}
+		return false
+	})
+	if err != nil || n == 0 {
+		return 0, 0, err
+	}
+	in := &dynamodb.QueryInput{
+		TableName: aws.String(TableName), ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("#p = :p AND #a BETWEEN :low AND :high"),
+		ExpressionAttributeNames:  map[string]string{"#p": attrPart, "#a": attrAt},
+		ExpressionAttributeValues: map[string]types.AttributeValue{":p": attr.S(part), ":low": attr.S(low), ":high": attr.S(high)},
+		Select:                    types.SelectCount,
+	}
+	for n = 0; ; {
+		out, err := s.db.Query(ctx, in)
+		if err != nil {
+			return 0, 0, err
+		}
+		n += int64(out.Count)
+		if in.ExclusiveStartKey = out.LastEvaluatedKey; in.ExclusiveStartKey == nil {
+			return n, first, nil
+		}
+	}
+}

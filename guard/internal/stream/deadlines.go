@@ -1,0 +1,351 @@
+package stream
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/guard/internal/armed"
+	"github.com/mayflydb/mayfly/internal/invariant"
+	"github.com/mayflydb/mayfly/internal/work/attr"
+	"github.com/mayflydb/mayfly/internal/work/ensure"
+)
+
+// The stream strategy keeps its deadlines in the table mayfly.deadlines, so that a worker's death
+// loses none. The items, by part and at:
+//
+//	<label>               settings        how the table is divided: see settings
+//	<label>/<p>           <minute>        partition p may have deadlines in this minute
+//	<label>/<p>           <ms>/<key>      a deadline that was due, or nearly, when it was written: the
+//	                                      partition's inbox, which sorts before the minutes
+//	<label>/<p>/<minute>  <ms>/<key>      another deadline: v, ver, by, tag, and key if it is too long for at
+//
+// label is the guarded table's ARN; p the hash of the item's key modulo the number of partitions;
+// minute the deadline's, as 2030-01-01T00:00Z; ms the deadline in 15 digits; key the item's key in
+// base64, or "#" and its hash if that is long.
+//
+// by is the source of the deadline: the stream's epoch and the record's sequence number, or "" for
+// a scan. A deadline is written and deleted only if no later record has written it, so a worker
+// that resumes after a pause undoes nothing.
+//
+// TableName is the name of that table.
+const TableName = "mayfly.deadlines"
+
+var deadlinesSpec = ensure.Spec{Name: TableName, Key: attrPart, Sort: attrAt}
+
+const (
+	attrPart    = "part"
+	attrAt      = "at"
+	attrValue   = "v"   // the item's TTL value; absent if it is the deadline in whole seconds
+	attrVersion = "ver" // the version attribute as JSON; absent if the item has none
+	attrBy      = "by"
+	attrTag     = "tag" // a hash of by
+	attrKey     = "key" // the item's key, if at has its hash
+
+	sortKeyMax = 1000 // bytes; the API allows 1,024
+)
+
+// row is a deadline in the table, in memory, or both. In memory it is armed, or waits behind an
+// earlier deadline of the same item. Of a million rows each byte is a megabyte.
+type row struct {
+	key   armed.Key
+	at    int64
+	texts *texts // nil: the value is at in whole seconds, and there is no version
+	// the record that writes or deletes the row; "": a scan writes it, or its tag deletes it
+	by    string
+	tag   int64 // hash of the record that wrote it
+	inbox bool
+
+	p    *partition // set while the row is in memory
+	next *row       // the item's next deadline in memory
+}
+
+// texts are fields that few deadlines have.
+type texts struct{ value, version string }
+
+// newRow returns a row without a record.
+func newRow(e armed.Entry) *row {
+	e = e.Lean()
+	r := &row{key: e.Key, at: e.At}
+	if e.Value != "" || e.Version != "" {
+		r.texts = &texts{e.Value, e.Version}
+	}
+	return r
+}
+
+// rowOf returns the row to write for a deadline that a record, or a scan, has shown.
+func rowOf(e armed.Entry, by string, now int64) *row {
+	r := newRow(e)
+	r.by, r.tag, r.inbox = by, tagOf(by), e.At < now+margin
+	return r
+}
+
+// entry returns the deadline. Its outcome goes to the row.
+func (r *row) entry() armed.Entry {
+	e := armed.Entry{Key: r.key, At: r.at, Armer: r}
+	if r.texts != nil {
+		e.Value, e.Version = r.texts.value, r.texts.version
+	}
+	return e
+}
+
+// tagOf is a hash of by, short enough to be held in memory for each deadline. A scan's is 0.
+func tagOf(by string) int64 {
+	if by == "" {
+		return 0
+	}
+	h := fnv.New64a()
+	h.Write([]byte(by))
+	return int64(h.Sum64()>>12) | 1 // a number that JSON has no trouble with
+}
+
+// byOf returns the position of a record as text. Positions sort like the records of one key.
+func byOf(epoch int64, sequence string) string {
+	return fmt.Sprintf("%06d/%s%s", epoch, strings.Repeat("0", max(40-len(sequence), 0)), sequence)
+}
+
+// store is the deadline table, as one guarded table's workers see it.
+type store struct {
+	db         *dynamodb.Client
+	label      string
+	partitions int
+}
+
+// partitionOf is the number of a key's partition.
+func (s *store) partitionOf(k armed.Key) int {
+	h := fnv.New64a()
+	h.Write([]byte(k))
+	return int(h.Sum64() % uint64(s.partitions))
+}
+
+const minute = int64(time.Minute / time.Millisecond)
+
+// minuteOf is the minute of an instant, in ms.
+func minuteOf(at int64) int64 { return at - at%minute }
+
+const minuteLayout = "2006-01-02T15:04Z"
+
+func minuteText(at int64) string { return time.UnixMilli(minuteOf(at)).UTC().Format(minuteLayout) }
+
+// readMinute is the reverse of minuteText.
+func readMinute(text string) (at int64, ok bool) {
+	t, err := time.Parse(minuteLayout, text)
+	return t.UnixMilli(), err == nil
+}
+
+// directory is the partition key of a partition's minutes.
+func (s *store) directory(p int) string { return s.label + "/" + strconv.Itoa(p) }
+
+// bucket is the partition key of the deadlines of a minute, or of the inbox.
+func (s *store) bucket(p int, at int64) string { return s.directory(p) + "/" + minuteText(at) }
+func (s *store) inbox(p int) string            { return s.directory(p) }
+
+// sortText is the beginning of the sort keys of an instant's deadlines.
+func sortText(at int64) string { return fmt.Sprintf("%015d", max(at, 0)) }
+
+func (s *store) keyOf(e *row) map[string]types.AttributeValue {
+	p := s.partitionOf(e.key)
+	part := s.bucket(p, e.at)
+	if e.inbox {
+		part = s.inbox(p)
+	}
+	at, _ := sortKey(e.at, e.key)
+	return map[string]types.AttributeValue{attrPart: attr.S(part), attrAt: attr.S(at)}
+}
+
+// sortKey returns a deadline's sort key. whole is false if it has only the key's hash.
+func sortKey(at int64, k armed.Key) (sort string, whole bool) {
+	encoded := base64.RawURLEncoding.EncodeToString([]byte(k))
+	if len(encoded) < sortKeyMax-16 {
+		return sortText(at) + "/" + encoded, true
+	}
+	hash := sha256.Sum256([]byte(k))
+	return sortText(at) + "/#" + hex.EncodeToString(hash[:]), false
+}
+
+func (s *store) item(e *row) map[string]types.AttributeValue {
+	item := s.keyOf(e)
+	item[attrBy], item[attrTag] = attr.S(e.by), attr.Int(tagOf(e.by))
+	d := e.entry()
+	if d.Value != "" || d.At%1000 != 0 {
+		item[attrValue] = attr.S(d.Value)
+	}
+	if d.Version != "" {
+		item[attrVersion] = attr.S(d.Version)
+	}
+	if _, whole := sortKey(e.at, e.key); !whole {
+		item[attrKey] = attr.B([]byte(e.key))
+	}
+	return item
+}
+
+var errNoDeadline = errors.New("not a deadline written by guard")
+
+// readRow is the reverse of item.
+func readRow(item map[string]types.AttributeValue) (*row, error) {
+	at, name, ok := strings.Cut(attr.String(item[attrAt]), "/")
+	ms, err := strconv.ParseInt(at, 10, 64)
+	if !ok || err != nil || len(at) != 15 || ms < 0 {
+		return nil, errNoDeadline
+	}
+	var k []byte
+	if strings.HasPrefix(name, "#") {
+		b, isBinary := attr.AsBinary(item[attrKey])
+		if !isBinary {
+			return nil, errNoDeadline
+		}
+		k = b
+	} else if k, err = base64.RawURLEncoding.DecodeString(name); err != nil {
+		return nil, errNoDeadline
+	}
+	r := newRow(armed.Entry{Key: armed.Key(k), At: ms, Value: attr.String(item[attrValue]), Version: attr.String(item[attrVersion])})
+	r.by = attr.String(item[attrBy])
+	r.tag = tagOf(r.by)
+	return r, nil
+}
+
+// query calls each with the items of a partition key whose sort keys are from low to high, in
+// order, until it returns false. No caller uses a high bound that is itself a sort key.
+func (s *store) query(ctx context.Context, part, low, high string, limit int32, each func(map[string]types.AttributeValue) bool) error {
+	in := &dynamodb.QueryInput{
+		TableName: aws.String(TableName), ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("#p = :p AND #a BETWEEN :low AND :high"),
+		ExpressionAttributeNames:  map[string]string{"#p": attrPart, "#a": attrAt},
+		ExpressionAttributeValues: map[string]types.AttributeValue{":p": attr.S(part), ":low": attr.S(low), ":high": attr.S(high)},
+	}
+	if limit > 0 {
+		in.Limit = &limit
+	}
+	for {
+		out, err := s.db.Query(ctx, in)
+		if err != nil {
+			return err
+		}
+		for _, item := range out.Items {
+			if !each(item) {
+				return nil
+			}
+		}
+		if in.ExclusiveStartKey = out.LastEvaluatedKey; in.ExclusiveStartKey == nil || limit > 0 {
+			return nil
+		}
+	}
+}
+
+// minutes returns the minutes from low to high in which a partition may have deadlines.
+func (s *store) minutes(ctx context.Context, p int, low, high int64) (all []int64, err error) {
+	err = s.query(ctx, s.directory(p), minuteText(low), minuteText(high)+"~", 0, func(item map[string]types.AttributeValue) bool {
+		if at, ok := readMinute(attr.String(item[attrAt])); ok {
+			all = append(all, at)
+		}
+		return true
+	})
+	return all, err
+}
+
+// firstMinute returns the first minute, from low on, in which a partition may have deadlines;
+// math.MaxInt64 if there is none.
+func (s *store) firstMinute(ctx context.Context, p int, low int64) (first int64, err error) {
+	first = math.MaxInt64
+	err = s.query(ctx, s.directory(p), minuteText(low), "~", 1, func(item map[string]types.AttributeValue) bool {
+		if at, ok := readMinute(attr.String(item[attrAt])); ok {
+			first = at
+		}
+		return false
+	})
+	return first, err
+}
+
+// forgetMinute deletes a minute of a partition's directory.
+func (s *store) forgetMinute(ctx context.Context, p int, at int64) error {
+	_, err := s.db.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+		TableName: aws.String(TableName), Key: map[string]types.AttributeValue{attrPart: attr.S(s.directory(p)), attrAt: attr.S(minuteText(at))},
+	})
+	return err
+}
+
+// noteMinute puts a minute into a partition's directory.
+func (s *store) noteMinute(ctx context.Context, p int, at int64) error {
+	_, err := s.db.PutItem(ctx, &dynamodb.PutItemInput{
+		TableName: aws.String(TableName), Item: map[string]types.AttributeValue{attrPart: attr.S(s.directory(p)), attrAt: attr.S(minuteText(at))},
+	})
+	return err
+}
+
+// put writes a row, unless a later record has written it. A scan's row is written only if there is
+// none.
+func (s *store) put(ctx context.Context, e *row) error {
+	in := &dynamodb.PutItemInput{
+		TableName: aws.String(TableName), Item: s.item(e), ConditionExpression: aws.String("attribute_not_exists(#p)"),
+		ExpressionAttributeNames: map[string]string{"#p": attrPart},
+	}
+	if e.by != "" {
+		in.ConditionExpression = aws.String("attribute_not_exists(#p) OR #by <= :by")
+		if invariant.Injected(invariant.OverwriteNewer) {
+			in.ConditionExpression = aws.String("attribute_not_exists(#p) OR #by <= :by OR #by > :by")
+		}
+		in.ExpressionAttributeNames["#by"] = attrBy
+		in.ExpressionAttributeValues = map[string]types.AttributeValue{":by": attr.S(e.by)}
+	}
+	_, err := s.db.PutItem(ctx, in)
+	return unlessUnmet(err)
+}
+
+// drop deletes a row, unless a later record has written it. Without a record it deletes a row that
+// has its tag or is from a scan.
+func (s *store) drop(ctx context.Context, e *row) error {
+	in := &dynamodb.DeleteItemInput{TableName: aws.String(TableName), Key: s.keyOf(e)}
+	if e.by == "" {
+		in.ConditionExpression = aws.String("#tag IN (:tag, :scan)")
+		in.ExpressionAttributeNames = map[string]string{"#tag": attrTag}
+		in.ExpressionAttributeValues = map[string]types.AttributeValue{":tag": attr.Int(e.tag), ":scan": attr.Int(tagOf(""))}
+	} else {
+		in.ConditionExpression = aws.String("#by <= :by")
+		in.ExpressionAttributeNames = map[string]string{"#by": attrBy}
+		in.ExpressionAttributeValues = map[string]types.AttributeValue{":by": attr.S(e.by)}
+	}
+	_, err := s.db.DeleteItem(ctx, in)
+	return unlessUnmet(err)
+}
+
+func unlessUnmet(err error) error {
+	var unmet *types.ConditionalCheckFailedException
+	if errors.As(err, &unmet) {
+		return nil
+	}
+	return err
+}
+
+const batchMax = 25 // of BatchWriteItem
+
+// batch writes and deletes up to 25 rows in one call, without conditions. It returns the requests
+// that have to be repeated.
+func (s *store) batch(ctx context.Context, puts, drops []*row) (again []types.WriteRequest, err error) {
+	var all []types.WriteRequest
+	for _, e := range puts {
+		all = append(all, types.WriteRequest{PutRequest: &types.PutRequest{Item: s.item(e)}})
+	}
+	for _, e := range drops {
+		all = append(all, types.WriteRequest{DeleteRequest: &types.DeleteRequest{Key: s.keyOf(e)}})
+	}
+	return s.write(ctx, all)
+}
+
+func (s *store) write(ctx context.Context, all []types.WriteRequest) (again []types.WriteRequest, err error) {
+	out, err := s.db.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{TableName: all}})
+	if err != nil {
+		return nil, err
+	}
+	return out.UnprocessedItems[TableName], nil
+}

@@ -1,0 +1,7 @@
+//go:build !invariants
+
+package stream
+
+import "github.com/mayflydb/mayfly/internal/invariant"
+
+func inject(invariant.Fault) (restore func()) { panic("faults need the build tag invariants") }

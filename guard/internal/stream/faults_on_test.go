@@ -1,0 +1,7 @@
+//go:build invariants
+
+package stream
+
+import "github.com/mayflydb/mayfly/internal/invariant"
+
+func inject(f invariant.Fault) (restore func()) { return invariant.Inject(f) }

@@ -1,0 +1,379 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/guard/internal/strategy"
+	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/work/attr"
+	"github.com/mayflydb/mayfly/internal/work/lease"
+)
+
+// The owner of a partition polls its deadlines ahead of time, and arms them. In a fleet it polls
+// periodically, since others write deadlines too. A worker that is alone knows every write, and
+// polls only before the next deadline.
+//
+// The owner may poll rarely, and costs little when nothing is due, because the reader of the stream
+// arms its own deadlines that are due before the owner's next poll. So nothing is late for lack of
+// a poll. A poll is needed for the deadlines of a reader that has died. Every 5/4 of a lease is
+// enough, because other workers take over its leases no sooner. A poll of an empty partition is one
+// query, of the inbox and the directory together.
+//
+// The owner's watermark is the checkpoint of its lease: all deadlines before it are finished, and
+// the next owner begins there. No deadline is written before the watermark, because one that is due
+// within the margin goes into the inbox, which every owner polls, and owners do not advance past
+// their clock.
+const (
+	starvedEvery = time.Second // between two polls of an owner without room for all deadlines
+	// between two watermarks: a crash repeats the queries of the time between, which find few rows
+	saveMarkEvery  = time.Minute
+	watermarkEvery = time.Hour // a watermark that moves although nothing is due
+	// a watermark this old needs a scan: streams are kept for 24 hours, so records may be gone
+	staleAfter = 20 * time.Hour
+
+	minutesMax = 2 // minutes that are queried without reading the directory
+)
+
+// owner is one stretch of owning a partition.
+type owner struct {
+	*partition
+	lease   *lease.Lease
+	from    int64 // where the next poll begins
+	saved   int64 // the watermark in the lease
+	triedAt int64 // when saving it was last considered
+	// before this minute, there are none left in the directory; 0: owners before may have left some
+	oldest   int64
+	again    int64  // until then, remaining old rows are not tried once more
+	begun    bool   // there was a poll
+	polledAt int64  // when the last one began, ms
+	found    bool   // there was something in the table since the watermark was saved
+	inbox    string // where the next poll of the inbox continues
+	starved  bool   // there was no room for all
+}
+
+// own polls until ctx is done or the lease is lost.
+func (p *partition) own(ctx context.Context, l *lease.Lease) error {
+	o := &owner{partition: p, lease: l, from: p.s.set.born}
+	if at, err := strconv.ParseInt(l.Checkpoint(), 10, 64); err == nil {
+		o.from = at
+	}
+	o.saved, o.triedAt = o.from, p.s.Now()
+	if o.triedAt-o.from > staleAfter.Milliseconds() {
+		p.s.AwayForLong(ctx)
+	}
+	p.begin(o.from)
+	defer p.leave()
+	for {
+		err := p.s.persist(ctx, "Query", func() error { return o.poll(ctx) })
+		if err == nil {
+			err = o.save(ctx)
+		}
+		if err == nil {
+			err = o.wait(ctx)
+		}
+		if ctx.Err() != nil {
+			o.last(ctx)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (p *partition) begin(from int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.owned, p.mu.loaded, p.mu.next, p.mu.track = true, from, math.MaxInt64, true
+}
+
+// leave ends the ownership. Deadlines that are due in a moment stay armed, so the change makes
+// nothing late.
+func (p *partition) leave() {
+	now := p.s.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.owned = false
+	p.endTrackLocked()
+	for k, n := range p.mu.items {
+		if n.at < now || n.at >= now+p.s.horizon {
+			delete(p.mu.items, k)
+			p.s.Disarm(k)
+		}
+	}
+}
+
+func (p *partition) endTrackLocked() {
+	p.mu.track = false
+	clear(p.mu.finished[0])
+	clear(p.mu.finished[1])
+}
+
+// poll arms the deadlines within the horizon.
+func (o *owner) poll(ctx context.Context) (err error) {
+	now := o.s.Now()
+	from, to := o.raise(now)
+	o.starved, o.polledAt = false, now
+	defer func() {
+		if err != nil {
+			o.lower(from) // the next poll begins there again
+		}
+	}()
+	var minutes []int64
+	// the inbox may have rejected removals
+	if !o.begun || !o.s.alone || o.inbox != "" || o.s.Rejected() {
+		minutes, err = o.pollInbox(ctx, from, to)
+	} else {
+		minutes, err = o.minutes(ctx, from, to)
+	}
+	if err != nil {
+		return err
+	}
+	for _, m := range minutes {
+		if err := o.pollMinute(ctx, m, max(from, m), min(to, m+minute)); err != nil {
+			return err
+		}
+		if o.starved {
+			break
+		}
+	}
+	o.polled(now)
+	return o.plan(ctx)
+}
+
+func (o *owner) polled(now int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.begun = true
+	o.from = max(o.from, min(now, o.mu.loaded))
+	if o.s.alone { // the next poll covers deadlines that were not armed before
+		o.endTrackLocked()
+	}
+}
+
+// lower takes back that deadlines from an instant on are armed.
+func (o *owner) lower(at int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.mu.loaded = min(o.mu.loaded, at)
+}
+
+// raise returns the range of the next poll. From now on, writers arm their deadlines in that range
+// themselves, so none is missed between the two.
+func (o *owner) raise(now int64) (from, to int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.mu.track = true
+	o.mu.finished[0], o.mu.finished[1] = o.mu.finished[1], o.mu.finished[0]
+	clear(o.mu.finished[0])
+	from, to = o.from, now+o.s.horizon
+	if o.s.alone && o.begun {
+		from = o.mu.loaded
+	}
+	o.mu.loaded = max(o.mu.loaded, to)
+	if o.mu.loaded > to { // the clock has gone back
+		to = o.mu.loaded
+	}
+	return from, to
+}
+
+func (o *owner) minutes(ctx context.Context, from, to int64) (all []int64, err error) {
+	if to-minuteOf(from) > minutesMax*minute {
+		return o.s.store.minutes(ctx, o.number, from, to)
+	}
+	for m := minuteOf(from); m < to; m += minute {
+		all = append(all, m)
+	}
+	return all, nil
+}
+
+// pollMinute arms the deadlines of a minute.
+func (o *owner) pollMinute(ctx context.Context, m, from, to int64) error {
+	s := o.s.store
+	return s.query(ctx, s.bucket(o.number, m), sortText(from), sortText(to), 0, func(item map[string]types.AttributeValue) bool {
+		r, ok := o.read(item)
+		if !ok {
+			return true
+		}
+		if o.s.Room() == 0 {
+			o.starved = true
+			o.lower(r.at)
+			return false
+		}
+		o.armFound(r)
+		return true
+	})
+}
+
+// pollInbox arms the deadlines of the inbox. It returns the minutes between two instants that
+// may have deadlines: the directory follows the inbox in the table.
+func (o *owner) pollInbox(ctx context.Context, from, to int64) (minutes []int64, err error) {
+	s := o.s.store
+	begin := max(o.inbox, "0")
+	o.inbox = ""
+	err = s.query(ctx, s.inbox(o.number), begin, minuteText(to)+"~", 0, func(item map[string]types.AttributeValue) bool {
+		o.found = true
+		if m, ok := readMinute(attr.String(item[attrAt])); ok {
+			if m >= minuteOf(from) {
+				minutes = append(minutes, m)
+			}
+			return true
+		}
+		r, ok := o.read(item)
+		if !ok {
+			return true
+		}
+		if o.s.Room() == 0 {
+			o.starved, o.inbox = true, attr.String(item[attrAt])
+			return false
+		}
+		r.inbox = true
+		o.armFound(r)
+		return true
+	})
+	if err == nil && o.inbox != "" {
+		return o.minutes(ctx, from, to)
+	}
+	return minutes, err
+}
+
+func (o *owner) read(item map[string]types.AttributeValue) (*row, bool) {
+	r, err := readRow(item)
+	if err == nil && o.s.Table.Attributes(r.key) == nil {
+		err = errNoDeadline
+	}
+	if err != nil {
+		o.s.Log.Warn("an item of the deadline table is skipped", "part", attr.String(item[attrPart]), "at", attr.String(item[attrAt]), "error", err)
+		return nil, false
+	}
+	return r, true
+}
+
+// plan sets the next poll of a worker that is alone.
+func (o *owner) plan(ctx context.Context) error {
+	if !o.s.alone {
+		return nil
+	}
+	o.mu.Lock()
+	o.mu.next = math.MaxInt64
+	loaded := o.mu.loaded
+	o.mu.Unlock()
+	first, err := o.s.store.firstMinute(ctx, o.number, loaded)
+	if err != nil {
+		return err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if first != math.MaxInt64 {
+		o.mu.next = min(o.mu.next, max(first, loaded)-o.s.ahead())
+	}
+	return nil
+}
+
+// wait waits for the next poll, or until the owner is woken.
+func (o *owner) wait(ctx context.Context) error {
+	hour := o.triedAt + watermarkEvery.Milliseconds()
+	if !o.s.alone || o.starved {
+		every := o.s.every
+		if o.starved {
+			every = min(every, starvedEvery)
+		}
+		// the endpoint's clock may stand still
+		timer := clock.AfterFunc(every+every/4, func() { strategy.Nudge(o.wake) })
+		defer timer.Stop()
+		// if the clock leaps past it, there is one poll
+		return o.s.Sleep(ctx, o.polledAt+every.Milliseconds(), o.wake)
+	}
+	for {
+		o.mu.Lock()
+		next := min(hour, o.mu.next)
+		o.mu.Unlock()
+		if o.s.Now() >= next {
+			return nil
+		}
+		if err := o.s.Sleep(ctx, next, o.wake); err != nil {
+			return err
+		}
+	}
+}
+
+// save writes the watermark if it has moved, now and then. A worker that is alone does so after
+// each poll.
+func (o *owner) save(ctx context.Context) error {
+	now, every := o.s.Now(), watermarkEvery.Milliseconds()
+	if o.found {
+		every = saveMarkEvery.Milliseconds()
+	}
+	if !o.s.alone && now >= o.triedAt && now < o.triedAt+every {
+		return nil
+	}
+	o.triedAt, o.found = now, false
+	low := o.unfinished(o.from)
+	if low <= o.saved {
+		return nil
+	}
+	return o.s.persist(ctx, "PutItem", func() error {
+		if err := o.lease.Save(ctx, strconv.FormatInt(low, 10)); err != nil {
+			return err
+		}
+		o.saved = low
+		return o.forget(ctx, low)
+	})
+}
+
+// forget deletes finished minutes from the directory. A row that remains a minute later, although
+// the stream should have shown its removal by then, is tried once more: its record was lost, or an
+// outdated worker wrote it.
+func (o *owner) forget(ctx context.Context, to int64) error {
+	end := minuteOf(to) - minute
+	now := o.s.Now()
+	if o.oldest >= end || now < o.again || !o.lease.Held() {
+		return nil
+	}
+	past, err := o.s.store.minutes(ctx, o.number, o.oldest, end-1)
+	if err != nil {
+		return err
+	}
+	oldest := end
+	o.again = 0
+	for _, m := range past {
+		left := false
+		err := o.s.store.query(ctx, o.s.store.bucket(o.number, m), sortText(m), sortText(m+minute), 0, func(item map[string]types.AttributeValue) bool {
+			left = true
+			if r, ok := o.read(item); ok && o.s.Room() > 0 {
+				o.armFound(r)
+			}
+			return true
+		})
+		if err == nil && !left {
+			err = o.s.store.forgetMinute(ctx, o.number, m)
+		}
+		if err != nil {
+			return err
+		}
+		if left {
+			oldest, o.again = min(oldest, m), now+minute
+		}
+	}
+	o.oldest = oldest
+	return nil
+}
+
+// last writes the watermark at the end.
+func (o *owner) last(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLimit)
+	defer cancel()
+	if low := o.unfinished(o.from); low > o.saved {
+		if err := o.lease.Save(ctx, strconv.FormatInt(low, 10)); err != nil && !errors.Is(err, lease.ErrLost) {
+			o.s.Log.Warn("the last watermark was not written; the next owner begins a little earlier", "partition", o.number, "error", err)
+		}
+	}
+}
+
+const lastLimit = 5 * time.Second

@@ -1,0 +1,260 @@
+package stream
+
+import (
+	"math"
+	"sync"
+
+	"github.com/mayflydb/mayfly/guard/internal/armed"
+	"github.com/mayflydb/mayfly/guard/internal/strategy"
+)
+
+// partition is a part of the deadlines as this process knows it: the rows that it has armed, as the
+// part's owner or because it found them too late for the owner.
+//
+// The table may hold several deadlines of an item for a while, and the last is not necessarily the
+// right one. A scan may have found one that is older than the stream's, or a worker may have
+// written an outdated one after a pause. So all are tried in order: an item's rows are chained, and
+// the first one is armed. The wrong ones are refused. A renewal removes its old deadline, so this
+// usually costs nothing.
+type partition struct {
+	s      *Strategy
+	number int
+	wake   chan struct{} // has an element when the owner has to poll again
+	mu     struct {
+		sync.Mutex
+		items map[armed.Key]*row // the first of each chain
+		owned bool               // this worker has the lease
+		// ms: the owner has armed all deadlines before this instant, and arms new ones as they are
+		// written
+		loaded int64
+		next   int64          // ms: when the owner polls next, unless it is woken before
+		known  map[int64]bool // minutes that are in the directory for certain
+		// finished deadlines are recorded, because a query may find them once more
+		track bool
+		// by key and instant: finished since the owner's last poll began, and since the one before
+		finished [2]map[armed.Entry]finished
+	}
+}
+
+// finished is which rows of a deadline need nothing more. They may still be in the table, until the
+// stream shows the removal, or may have been when the table was queried.
+type finished struct {
+	tag int64  // the row of this record
+	by  string // and the rows of records up to this one; "": none
+}
+
+func newPartition(s *Strategy, number int) *partition {
+	p := &partition{s: s, number: number, wake: make(chan struct{}, 1)}
+	p.mu.items = map[armed.Key]*row{}
+	p.mu.known = map[int64]bool{}
+	p.mu.finished = [2]map[armed.Entry]finished{{}, {}}
+	p.mu.track = s.alone
+	return p
+}
+
+// arm arms a row, or chains it.
+func (p *partition) arm(r *row) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.armLocked(r)
+}
+
+// armFound arms a row that was found in the table, unless its deadline has ended since the query
+// began, or shortly before.
+func (p *partition) armFound(r *row) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, done := range p.mu.finished {
+		if f, found := done[armed.Entry{Key: r.key, At: r.at}]; found && (f.tag == r.tag || r.by <= f.by) {
+			return
+		}
+	}
+	p.armLocked(r)
+}
+
+func (p *partition) armLocked(r *row) {
+	r.p, r.by = p, "" // its tag is enough from now on
+	at := &chain{p: p, key: r.key}
+	for at.get() != nil && at.get().at < r.at {
+		at.move()
+	}
+	if same := at.get(); same != nil && same.at == r.at {
+		if r.tag == same.tag && r.inbox == same.inbox || r.tag == 0 {
+			same.inbox = same.inbox || r.inbox
+			return // it is known already, or from a scan, which has no newer information
+		}
+		r.next, same.next = same.next, nil
+		r.inbox = r.inbox || same.inbox
+	} else {
+		r.next = same
+	}
+	at.set(r)
+	if at.first {
+		p.s.Arm(r.entry())
+	}
+}
+
+// chain walks along an item's deadlines.
+type chain struct {
+	p      *partition
+	key    armed.Key
+	before *row
+	first  bool // the last set changed the first row
+}
+
+func (c *chain) get() *row {
+	if c.before == nil {
+		return c.p.mu.items[c.key]
+	}
+	return c.before.next
+}
+
+func (c *chain) move() { c.before = c.get() }
+
+// set puts n, and its followers, at the chain's position.
+func (c *chain) set(n *row) {
+	c.first = c.before == nil
+	switch {
+	case c.before != nil:
+		c.before.next = n
+	case n != nil:
+		c.p.mu.items[n.key] = n // with n's key, so that no other text of the same bytes is held
+	default:
+		delete(c.p.mu.items, c.key)
+	}
+}
+
+// drop removes a deadline from memory because a record shows that the item no longer has it. It
+// returns the row if that has to be deleted from the inbox.
+func (p *partition) drop(gone *row) *row {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mu.track {
+		p.mu.finished[0][armed.Entry{Key: gone.key, At: gone.at}] = finished{by: gone.by, tag: -1}
+	}
+	c := &chain{p: p, key: gone.key}
+	for c.get() != nil && c.get().at < gone.at {
+		c.move()
+	}
+	r := c.get()
+	if r == nil || r.at != gone.at {
+		return nil
+	}
+	p.takeLocked(c, r, true)
+	if r.inbox {
+		return r
+	}
+	return nil
+}
+
+// takeLocked takes n, at which c is, out of its chain.
+func (p *partition) takeLocked(c *chain, n *row, disarm bool) {
+	c.set(n.next)
+	switch {
+	case !c.first:
+	case n.next != nil:
+		p.s.Arm(n.next.entry())
+	case disarm:
+		p.s.Disarm(n.key)
+	}
+}
+
+// Finished implements armed.Armer. The stream's record of a removal deletes the row from the table. A
+// refused row is deleted right now: there may be no record of it.
+func (r *row) Finished(_ armed.Entry, how armed.Outcome) {
+	if how == armed.Replaced {
+		return // by another row of its chain, or taken out with it
+	}
+	p := r.p
+	p.mu.Lock()
+	c := &chain{p: p, key: r.key}
+	for c.get() != nil && c.get() != r {
+		c.move()
+	}
+	if c.get() == r {
+		p.takeLocked(c, r, false)
+	}
+	table := &row{key: r.key, at: r.at, tag: r.tag}
+	inbox := r.inbox
+	if p.mu.track {
+		p.mu.finished[0][armed.Entry{Key: r.key, At: r.at}] = finished{tag: r.tag}
+	}
+	p.mu.Unlock()
+	if inbox && how != armed.Failed {
+		p.s.clean(r)
+	}
+	if how == armed.Refused || how == armed.Spared { // a dry run has a table of its own
+		p.s.clean(table)
+	}
+}
+
+// unfinished returns the earliest unfinished deadline of the table before an instant, else that
+// instant. Rows of the inbox do not count: every owner finds them there.
+func (p *partition) unfinished(before int64) int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, n := range p.mu.items {
+		for ; n != nil; n = n.next {
+			if !n.inbox {
+				before = min(before, n.at)
+			}
+		}
+	}
+	return before
+}
+
+// arms reports whether a deadline that was just written is armed by its writer: the owner has
+// polled past it, or will poll too late. Without room in memory, the owner polls there again
+// instead; a deadline that is due too soon for that waits for room.
+func (p *partition) arms(at, soon int64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case at < soon:
+		return true
+	case !p.mu.owned || at >= p.mu.loaded:
+		return false
+	case p.s.Room() > 0:
+		return true
+	}
+	p.mu.loaded, p.mu.next = at, math.MinInt64
+	strategy.Nudge(p.wake)
+	return false
+}
+
+// knows reports whether a minute is in the directory for certain.
+func (p *partition) knows(minute int64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mu.known[minute]
+}
+
+// knownMax bounds how many minutes of the directory are remembered, for each partition.
+const knownMax = 10_000
+
+// learn records that a minute is in the directory, and wakes an owner that would poll too late.
+func (p *partition) learn(minute int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.mu.known) >= knownMax {
+		clear(p.mu.known)
+	}
+	p.mu.known[minute] = true
+	if p.mu.owned && minute-p.s.ahead() < p.mu.next {
+		p.mu.next = minute - p.s.ahead()
+		strategy.Nudge(p.wake)
+	}
+}
+
+// HorizonAt returns the instant before which this worker has armed all of its partitions; 0 if it
+// has none.
+func (s *Strategy) HorizonAt() (at int64) {
+	for _, p := range s.parts {
+		p.mu.Lock()
+		if p.mu.owned && (at == 0 || p.mu.loaded < at) {
+			at = p.mu.loaded
+		}
+		p.mu.Unlock()
+	}
+	return at
+}

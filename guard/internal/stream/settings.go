@@ -1,0 +1,132 @@
+package stream
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/internal/work/attr"
+)
+
+// settings are shared by all workers of the stream strategy for a table. They are in the deadline
+// table.
+type settings struct {
+	born       int64  // when they were made, ms
+	partitions int    // never changes
+	stream     string // the ARN of the stream that is followed
+	epoch      int64  // grows with each new stream: records of an older stream undo nothing of it
+	// number of scans requested in all: one at first, and one more whenever records may have been
+	// missed
+	Scans   int64
+	scanned int64 // number of scans that are finished: their leases are not needed either
+}
+
+const (
+	partitionsDefault = 16
+	partitionsMax     = 4096 // in a valid row
+
+	attrBorn       = "born"
+	attrPartitions = "partitions"
+	attrStream     = "stream"
+	attrEpoch      = "epoch"
+	attrScans      = "scans"
+	attrScanned    = "scanned"
+)
+
+func (s *store) settingsKey() map[string]types.AttributeValue {
+	return map[string]types.AttributeValue{attrPart: attr.S(s.label), attrAt: attr.S("settings")}
+}
+
+// readSettings returns the settings; ok is false if there are none.
+func (s *store) readSettings(ctx context.Context) (set settings, ok bool, err error) {
+	out, err := s.db.GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String(TableName), Key: s.settingsKey(), ConsistentRead: aws.Bool(true)})
+	if err != nil || out.Item == nil {
+		return settings{}, false, err
+	}
+	set = settings{
+		born: attr.Integer(out.Item[attrBorn]), partitions: int(attr.Integer(out.Item[attrPartitions])), stream: attr.String(out.Item[attrStream]),
+		epoch: attr.Integer(out.Item[attrEpoch]), Scans: attr.Integer(out.Item[attrScans]), scanned: attr.Integer(out.Item[attrScanned]),
+	}
+	if set.partitions < 1 || set.partitions > partitionsMax {
+		return settings{}, false, fmt.Errorf("the settings in %s of %s have %d partitions, which is impossible", TableName, s.label, set.partitions)
+	}
+	return set, true, nil
+}
+
+// ensureSettings returns the settings, and creates them if there are none. If the table has a new
+// stream, guard follows that from now on. Changes between the two streams may be missing, so it
+// also requests a scan.
+func (s *store) ensureSettings(ctx context.Context, now int64, stream string) (settings, error) {
+	for {
+		set, ok, err := s.readSettings(ctx)
+		switch {
+		case err != nil:
+			return settings{}, err
+		case !ok:
+			err = s.replaceSettings(ctx, settings{}, settings{born: now, partitions: partitionsDefault, stream: stream, epoch: 1, Scans: 1})
+		case set.stream != stream:
+			after := set
+			after.stream, after.epoch, after.Scans = stream, set.epoch+1, set.Scans+1
+			err = s.replaceSettings(ctx, set, after)
+		default:
+			return set, nil
+		}
+		if err := unlessUnmet(err); err != nil {
+			return settings{}, err
+		}
+	}
+}
+
+// wantScan requests one more scan than the given settings have. If the settings were deleted in
+// between, it does nothing, since it would create incomplete ones; guard creates them at its next
+// start, and scans then.
+func (s *store) wantScan(ctx context.Context, set settings) error {
+	if set.partitions == 0 {
+		return nil
+	}
+	after := set
+	after.Scans++
+	return unlessUnmet(s.replaceSettings(ctx, set, after))
+}
+
+// noteScanned records that a scan, and those before it, are finished.
+func (s *store) noteScanned(ctx context.Context, scan int64) error {
+	for {
+		set, ok, err := s.readSettings(ctx)
+		if err != nil || !ok || set.scanned >= scan || set.Scans < scan {
+			return err
+		}
+		after := set
+		after.scanned = scan
+		if err := s.replaceSettings(ctx, set, after); err != nil {
+			if err = unlessUnmet(err); err != nil {
+				return err
+			}
+			continue
+		}
+		return nil
+	}
+}
+
+func (s *store) replaceSettings(ctx context.Context, before, after settings) error {
+	item := s.settingsKey()
+	item[attrBorn], item[attrPartitions], item[attrStream] = attr.Int(after.born), attr.Int(int64(after.partitions)), attr.S(after.stream)
+	item[attrEpoch], item[attrScans] = attr.Int(after.epoch), attr.Int(after.Scans)
+	if after.scanned > 0 {
+		item[attrScanned] = attr.Int(after.scanned)
+	}
+	in := &dynamodb.PutItemInput{
+		TableName: aws.String(TableName), Item: item, ConditionExpression: aws.String("attribute_not_exists(#p)"),
+		ExpressionAttributeNames: map[string]string{"#p": attrPart},
+	}
+	if before.partitions > 0 {
+		in.ConditionExpression = aws.String("#e = :e AND #s = :s")
+		in.ExpressionAttributeNames = map[string]string{"#e": attrEpoch, "#s": attrScans}
+		in.ExpressionAttributeValues = map[string]types.AttributeValue{":e": attr.Int(before.epoch), ":s": attr.Int(before.Scans)}
+	}
+	_, err := s.db.PutItem(ctx, in)
+	return err
+}

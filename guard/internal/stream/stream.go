@@ -1,0 +1,313 @@
+// Package stream is the strategy that follows the table's stream.
+//
+//	stream's shards ─► reader ─► deadline table ─► owner of a partition ─► armed
+//	first scan ────────────────►     │
+//	                                 └─ due in a moment: armed by the reader itself
+//
+// For each record, the reader writes the new deadline into the deadline table and deletes the old
+// one; then the record is done. So no worker's death loses a deadline. A scan finds the deadlines
+// from before the stream was followed. It begins after the position in the stream is noted; if the
+// two disagree, the stream is right.
+package stream
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/guard/internal/strategy"
+	"github.com/mayflydb/mayfly/guard/internal/table"
+	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/work/consume"
+	"github.com/mayflydb/mayfly/internal/work/ensure"
+	"github.com/mayflydb/mayfly/internal/work/lease"
+	"github.com/mayflydb/mayfly/internal/work/retry"
+)
+
+// Name is the name of the strategy.
+const Name = "stream"
+
+// Strategy follows one stream.
+type Strategy struct {
+	*strategy.Reader // of scans
+
+	store   *store
+	set     settings
+	local   bool  // the deadline table is this worker's own, and so are its checkpoints
+	alone   bool  // no other worker takes part
+	horizon int64 // so far ahead an owner arms, ms
+	// ms: a reader arms its deadlines this far ahead, because an owner may poll too late for them
+	soon    int64
+	every   time.Duration // between two polls of an owner in a fleet
+	parts   []*partition
+	cleaner cleaner
+	rescan  chan struct{} // has an element when a scan may be wanted
+	all     sync.WaitGroup
+	stop    context.CancelCauseFunc
+	mu      struct {
+		sync.Mutex
+		known settings // as they were last read; set stays as it was at the start
+		// when an owner last wanted a scan because its watermark was old, ms; 0: never
+		asked int64
+
+		handled map[string]string // by shard, the position of the last handled record, from byOf
+	}
+}
+
+const (
+	horizonAlone = 60_000 // ms
+
+	// slack is the time, in ms, that owners and readers look ahead beyond the next poll. It covers
+	// a poll's duration and differences between clocks.
+	slack = 2_000
+
+	// margin is the minimum time, in ms, from now to a deadline with a place in its minute. It
+	// covers a write's duration and differences between clocks. Earlier deadlines go into the
+	// inbox.
+	margin = 1_000
+
+	// between two checks that the table and its stream are still the same
+	tableEvery = 10 * time.Second
+)
+
+// afterFailure is how soon a deadline table that failed is asked again.
+var afterFailure = retry.Policy{First: 50 * time.Millisecond, Most: 5 * time.Second}
+
+// New returns the strategy. local is the client of a store of this worker's own for the deadlines;
+// nil if they are in a table at the endpoint.
+func New(e *strategy.Env, local *dynamodb.Client) *Strategy {
+	lease := e.Leases.Duration
+	s := &Strategy{Reader: e.NewReader(e.MaxRCU), local: local != nil, every: lease + lease/4, rescan: make(chan struct{}, 1)}
+	s.alone = s.local || e.Leases.Exclusive
+	s.soon = s.every.Milliseconds() + slack
+	s.horizon = s.soon
+	if s.alone {
+		s.horizon = horizonAlone
+	}
+	label := e.Table.Label()
+	if e.DryRun { // a dry run leaves its items unfinished
+		label += "/dry-run"
+	}
+	s.store = &store{db: cmp.Or(local, e.DB), label: label}
+	s.cleaner.wake = make(chan struct{}, 1)
+	return s
+}
+
+// ahead returns how long before the end of its armed range a worker that is alone polls again.
+func (s *Strategy) ahead() int64 { return s.horizon / 6 }
+
+// Run follows the stream until ctx is done.
+func (s *Strategy) Run(ctx context.Context) error {
+	if err := s.begin(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	ctx, s.stop = context.WithCancelCause(ctx)
+	defer s.stop(nil)
+	consumer := s.consumer(ctx)
+	s.start(ctx, func() error { return s.follow(ctx, consumer) })
+	s.start(ctx, func() error { return lease.Hold(ctx, s.leases("partitions"), s.partitionNames(), s.own) })
+	s.start(ctx, func() error { return s.scans(ctx, consumer) })
+	s.start(ctx, func() error { return s.watchTable(ctx) })
+	cleaned := make(chan struct{})
+	go func() {
+		defer close(cleaned)
+		s.cleans(ctx)
+	}()
+	s.all.Wait()
+	s.stop(nil)
+	<-cleaned
+	var p *table.Problem
+	if cause := context.Cause(ctx); errors.As(cause, &p) {
+		return p
+	}
+	return nil
+}
+
+// start runs a part of the strategy; an error ends all of it.
+func (s *Strategy) start(ctx context.Context, part func() error) {
+	s.all.Go(func() {
+		err := part()
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		s.fail(err)
+	})
+}
+
+// fail ends the strategy.
+func (s *Strategy) fail(err error) {
+	var p *table.Problem
+	if !errors.As(err, &p) {
+		p = &table.Problem{Code: table.Misconfigured, Message: "the stream cannot be read", Next: "fix the cause, then start guard again", Err: err}
+	}
+	s.stop(p)
+}
+
+// begin checks the stream, makes the deadline table, and reads or makes the settings.
+func (s *Strategy) begin(ctx context.Context) error {
+	if err := s.check(ctx); err != nil {
+		return err
+	}
+	if _, err := ensure.Table(ctx, s.store.db, deadlinesSpec); err != nil {
+		return s.AtStart("CreateTable of "+TableName, err)
+	}
+	set, err := s.store.ensureSettings(ctx, s.Now(), s.Table.Stream)
+	if err != nil {
+		return s.AtStart("GetItem and PutItem on "+TableName, err)
+	}
+	s.set, s.store.partitions = set, set.partitions
+	s.know(set)
+	for i := range set.partitions {
+		s.parts = append(s.parts, newPartition(s, i))
+	}
+	return nil
+}
+
+// check reports a stream that cannot be followed.
+func (s *Strategy) check(ctx context.Context) error {
+	t := s.Table
+	if t.Stream == "" {
+		return s.noStream(fmt.Sprintf("table %s has no stream", t.Name))
+	}
+	if t.View != types.StreamViewTypeNewAndOldImages {
+		return &table.Problem{
+			Code: table.NoStream, Message: fmt.Sprintf("the stream of table %s has the view type %s, but guard needs NEW_AND_OLD_IMAGES", t.Name, t.View),
+			Next: "disable the stream, enable it with that view type, and start guard again; other readers must change to the new stream",
+		}
+	}
+	return s.CheckReading(ctx, t.Stream)
+}
+
+func (s *Strategy) noStream(message string) *table.Problem {
+	return &table.Problem{Code: table.NoStream, Message: message, Next: fmt.Sprintf(
+		"aws dynamodb update-table --table-name %s --stream-specification StreamEnabled=true,StreamViewType=NEW_AND_OLD_IMAGES, then start guard again", s.Table.Name)}
+}
+
+// leases returns the leases of a kind of share.
+func (s *Strategy) leases(of string) *lease.Leases {
+	o := s.leaseOptions()
+	o.CrewChanged = s.nudgeAll
+	o.Fatal = func(err error) bool { return s.problem("PutItem and Query on "+lease.TableName, err) != nil }
+	return lease.New(s.store.db, s.name(of), o)
+}
+
+func (s *Strategy) leaseOptions() lease.Options {
+	o := s.Leases
+	o.Exclusive, o.Fatal = s.alone, nil
+	return o
+}
+
+func (s *Strategy) name(of string) string { return "guard/" + s.store.label + "/" + of }
+
+func (s *Strategy) consumer(ctx context.Context) *consume.Consumer {
+	return &consume.Consumer{
+		Name: s.name("stream"), StreamARN: s.set.stream, Start: consume.Latest, DB: s.store.db, Streams: s.Streams,
+		Now:    func() time.Time { return time.UnixMilli(s.Now()) },
+		Leases: s.leaseOptions(), Handle: s.Handle, Settle: strategy.Settled, Logger: s.Log,
+		Lost: func(shard string) { s.Trimmed(ctx, shard) },
+	}
+}
+
+// follow reads the stream until ctx is done. That a stream ends is a problem.
+func (s *Strategy) follow(ctx context.Context, c *consume.Consumer) error {
+	err := c.Run(ctx)
+	if err != nil || ctx.Err() != nil {
+		return err
+	}
+	if p := s.changed(ctx); p != nil {
+		return p
+	}
+	return s.noStream(fmt.Sprintf("the stream of table %s has ended", s.Table.Name))
+}
+
+// watchTable checks periodically that the table and its stream are still the same. A stream that
+// was switched off ends for its reader only when all its shards are closed.
+func (s *Strategy) watchTable(ctx context.Context) error {
+	for {
+		clock.Pause(min(tableEvery, s.CheckEach), ctx.Done())
+		if ctx.Err() != nil {
+			return nil
+		}
+		if p := s.changed(ctx); p != nil {
+			return p
+		}
+	}
+}
+
+// nudgeAll wakes all owners of this worker, because another worker has come or gone. The deadlines
+// that a departed reader had armed are gone with it.
+func (s *Strategy) nudgeAll() {
+	for _, p := range s.parts {
+		strategy.Nudge(p.wake)
+	}
+}
+
+// changed returns a problem if the table or its stream was replaced; else nil.
+func (s *Strategy) changed(ctx context.Context) error {
+	t, err := table.Describe(ctx, s.DB, s.Table.Name)
+	if err != nil {
+		if p := s.Problem("DescribeTable", err); p != nil {
+			return table.Gone(p, s.Table.Name)
+		}
+		return nil // it may pass
+	}
+	switch {
+	case !t.Same(s.Table):
+		return &table.Problem{Code: table.NewTable, Message: fmt.Sprintf("table %s was deleted and created again", t.Name), Next: "start guard again to guard the new table"}
+	case t.Stream == "":
+		return s.noStream(fmt.Sprintf("the stream of table %s was disabled", t.Name))
+	case t.Stream != s.set.stream:
+		return &table.Problem{Code: table.NoStream, Message: fmt.Sprintf("table %s has a new stream since guard started", t.Name), Next: "start guard again to follow the new stream"}
+	}
+	return nil
+}
+
+func (s *Strategy) partitionNames() (names []string) {
+	for i := range s.parts {
+		names = append(names, fmt.Sprintf("%04d", i))
+	}
+	return names
+}
+
+func (s *Strategy) own(ctx context.Context, l *lease.Lease) error {
+	var i int
+	if _, err := fmt.Sscanf(l.Shard(), "%d", &i); err != nil || i < 0 || i >= len(s.parts) {
+		return fmt.Errorf("unknown partition %q", l.Shard())
+	}
+	return s.parts[i].own(ctx, l)
+}
+
+// problem returns the problem behind an error of the deadline table or of leases; nil for a
+// transient one.
+func (s *Strategy) problem(doing string, err error) *table.Problem {
+	if ensure.Missing(err) {
+		return &table.Problem{Code: table.Misconfigured, Message: fmt.Sprintf("the deadline table %s is gone", TableName),
+			Next: "start guard again: it creates a new one and scans the guarded tables", Err: err}
+	}
+	return s.Problem(doing, err)
+}
+
+// persist retries an operation on the deadline table with growing pauses. It returns only ctx's
+// error, lease.ErrLost and problems.
+func (s *Strategy) persist(ctx context.Context, doing string, do func() error) error {
+	return strategy.Retry(ctx, afterFailure, do, func(err error) error {
+		if errors.Is(err, lease.ErrLost) {
+			return err
+		}
+		if p := s.problem(doing+" on "+TableName, err); p != nil {
+			return p
+		}
+		return nil
+	}, func(err error, after time.Duration) {
+		s.Log.Warn("the deadline table does not answer; trying again", "doing", doing, "error", err, "after", after)
+	})
+}
