@@ -413,6 +413,7 @@ type postman struct {
 	of       map[string][]page // the pages of a shard, a partition or a segment so far, in order
 	from     map[string]string // the shard of an iterator
 	repeated [2]int            // repeated pages, and old ones
+	asked    int               // requests for pages
 }
 
 func newPostman(s *subject, dice *rand.Rand) *postman {
@@ -447,6 +448,7 @@ func (p *postman) send(r *request) (*http.Response, error) {
 	if r.operation == "GetRecords" {
 		place = p.from[asked.ShardIterator]
 	}
+	p.asked++
 	body, old := p.again(place, asked.ShardIterator)
 	limit := 1 + p.dice.IntN(8)
 	p.mu.Unlock()
@@ -565,8 +567,12 @@ func (r *race) redelivery(w *hand, p *postman) {
 	content := p.given()
 	for step := 0; step < 3 || step < 10 && p.given() == content; step++ {
 		r.turn(names)
+		asked := p.requests()
 		r.advance(racePeriod / 10)
 		time.Sleep(10 * time.Millisecond) // the worker finds some of them
+		if r.strategy == Index {
+			p.awaitRequests(asked)
+		}
 	}
 	r.fill("fresh", 5)
 	r.until(r.sooner)
@@ -576,6 +582,28 @@ func (r *race) redelivery(w *hand, p *postman) {
 	r.finish(w)
 	if refused := w.Stats().Counts[Refused] - before[Refused]; refused > 20*raceItems {
 		r.broke("%d refusals of %d items", refused, raceItems)
+	}
+}
+
+// requests returns the number of requests for pages.
+func (p *postman) requests() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.asked
+}
+
+// awaitRequests waits until the worker has asked for more pages than before, and then pauses. A sweep
+// finds items only close to their deadlines. On a busy machine, the worker might else sweep only
+// once between then and their removal, and no page could be repeated.
+func (p *postman) awaitRequests(before int) {
+	last := before
+	for range 500 {
+		time.Sleep(10 * time.Millisecond)
+		now := p.requests()
+		if now > before && now == last {
+			return
+		}
+		last = now
 	}
 }
 

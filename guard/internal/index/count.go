@@ -17,8 +17,8 @@ const (
 	pastWindows  = 60 // windows in which Count counts the backlog
 )
 
-// Count counts the deadlines in the index at an instant in ms, and those of some minutes from then
-// on. It returns nil if the table has no index that a worker could sweep.
+// Count counts the items of the index that are due at an instant in ms, and the deadlines of each
+// minute from then on, for a number of minutes. It returns nil if the table has no index that a worker could sweep.
 func Count(ctx context.Context, e *strategy.Env, o Options, at int64, minutes int) (*strategy.Count, error) {
 	x := New(e, o)
 	if x.find() != nil {

@@ -32,7 +32,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
-// Options are those of guard's Options that are about the index.
+// Options are the part of guard's Options that is about the index.
 type Options struct {
 	IndexName   string
 	Granularity time.Duration

@@ -21,7 +21,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
-// InitOptions are those of guard's InitOptions that are about the index.
+// InitOptions are the part of guard's InitOptions that is about the index.
 type InitOptions struct {
 	IndexName, Key string
 	Granularity    time.Duration

@@ -25,7 +25,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
-// Options are those of guard's Options that are about schedules.
+// Options are the part of guard's Options that is about schedules.
 type Options struct {
 	Scheduler   *scheduler.Client
 	Role        string

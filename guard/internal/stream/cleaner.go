@@ -3,7 +3,6 @@ package stream
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/mayflydb/mayfly/guard/internal/strategy"
@@ -11,17 +10,6 @@ import (
 )
 
 var errUnprocessed = errors.New("the endpoint left part of a batch unprocessed")
-
-// cleaner deletes finished rows from the deadline table: refused ones, inbox rows, and in a
-// fleet the rows of removed items. Removals go first. If it fails or dies, the row remains, and a
-// later attempt is refused and deletes it some minutes later.
-type cleaner struct {
-	wake chan struct{} // has an element when there is something to do
-	mu   struct {
-		sync.Mutex
-		all []*row
-	}
-}
 
 const (
 	cleanLimit = 5 * time.Second

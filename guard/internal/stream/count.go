@@ -14,7 +14,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
-// Count counts the stored deadlines at an instant in ms, and those of some minutes from then on. It
+// Count counts the stored deadlines that are due at an instant in ms, and the deadlines of each minute
+// from then on, for a number of minutes. It
 // returns nil if the deadline table has no rows of the guarded table. local is as in New.
 func Count(ctx context.Context, e *strategy.Env, local *dynamodb.Client, now int64, upcoming int) (*strategy.Count, error) {
 	t := &store{db: cmp.Or(local, e.DB), label: e.Table.Label()}

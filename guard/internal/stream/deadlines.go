@@ -55,6 +55,13 @@ const (
 	attrKey     = "key" // the item's key, if at has its hash
 
 	sortKeyMax = 1000 // bytes; the API allows 1,024
+
+	parallel = 16 // calls at the deadline table at once
+
+	// margin is the minimum time, in ms, from now to a deadline with a place in its minute. It
+	// covers a write's duration and differences between clocks. Earlier deadlines go into the
+	// inbox.
+	margin = 1_000
 )
 
 // row is a deadline in the table, in memory, or both. In memory it is armed, or waits behind an

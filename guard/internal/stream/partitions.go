@@ -2,46 +2,10 @@ package stream
 
 import (
 	"math"
-	"sync"
 
 	"github.com/mayflydb/mayfly/guard/internal/armed"
 	"github.com/mayflydb/mayfly/guard/internal/strategy"
 )
-
-// partition is a part of the deadlines as this process knows it: the rows that it has armed, as the
-// part's owner or because it found them too late for the owner.
-//
-// The table may hold several deadlines of an item for a while, and the last is not necessarily the
-// right one. A scan may have found one that is older than the stream's, or a worker may have
-// written an outdated one after a pause. So all are tried in order: an item's rows are chained, and
-// the first one is armed. The wrong ones are refused. A renewal removes its old deadline, so this
-// usually costs nothing.
-type partition struct {
-	s      *Strategy
-	number int
-	wake   chan struct{} // has an element when the owner has to poll again
-	mu     struct {
-		sync.Mutex
-		items map[armed.Key]*row // the first of each chain
-		owned bool               // this worker has the lease
-		// ms: the owner has armed all deadlines before this instant, and arms new ones as they are
-		// written
-		loaded int64
-		next   int64          // ms: when the owner polls next, unless it is woken before
-		known  map[int64]bool // minutes that are in the directory for certain
-		// finished deadlines are recorded, because a query may find them once more
-		track bool
-		// by key and instant: finished since the owner's last poll began, and since the one before
-		finished [2]map[armed.Entry]finished
-	}
-}
-
-// finished is which rows of a deadline need nothing more. They may still be in the table, until the
-// stream shows the removal, or may have been when the table was queried.
-type finished struct {
-	tag int64  // the row of this record
-	by  string // and the rows of records up to this one; "": none
-}
 
 func newPartition(s *Strategy, number int) *partition {
 	p := &partition{s: s, number: number, wake: make(chan struct{}, 1)}

@@ -14,8 +14,6 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/consume"
 )
 
-const parallel = 16 // calls at the deadline table at once, for each shard that is read
-
 // Handle updates the deadline table with a page of a shard's records.
 func (s *Strategy) Handle(ctx context.Context, shard string, records []consume.Record) error {
 	if invariant.Injected(invariant.DoneEarly) {

@@ -15,7 +15,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -27,38 +26,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/consume"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 	"github.com/mayflydb/mayfly/internal/work/lease"
-	"github.com/mayflydb/mayfly/internal/work/retry"
 )
-
-// Name is the name of the strategy.
-const Name = "stream"
-
-// Strategy follows one stream.
-type Strategy struct {
-	*strategy.Reader // of scans
-
-	store   *store
-	set     settings
-	local   bool  // the deadline table is this worker's own, and so are its checkpoints
-	alone   bool  // no other worker takes part
-	horizon int64 // so far ahead an owner arms, ms
-	// ms: a reader arms its deadlines this far ahead, because an owner may poll too late for them
-	soon    int64
-	every   time.Duration // between two polls of an owner in a fleet
-	parts   []*partition
-	cleaner cleaner
-	rescan  chan struct{} // has an element when a scan may be wanted
-	all     sync.WaitGroup
-	stop    context.CancelCauseFunc
-	mu      struct {
-		sync.Mutex
-		known settings // as they were last read; set stays as it was at the start
-		// when an owner last wanted a scan because its watermark was old, ms; 0: never
-		asked int64
-
-		handled map[string]string // by shard, the position of the last handled record, from byOf
-	}
-}
 
 const (
 	horizonAlone = 60_000 // ms
@@ -67,17 +35,9 @@ const (
 	// a poll's duration and differences between clocks.
 	slack = 2_000
 
-	// margin is the minimum time, in ms, from now to a deadline with a place in its minute. It
-	// covers a write's duration and differences between clocks. Earlier deadlines go into the
-	// inbox.
-	margin = 1_000
-
 	// between two checks that the table and its stream are still the same
 	tableEvery = 10 * time.Second
 )
-
-// afterFailure is how soon a deadline table that failed is asked again.
-var afterFailure = retry.Policy{First: 50 * time.Millisecond, Most: 5 * time.Second}
 
 // New returns the strategy. local is the client of a store of this worker's own for the deadlines;
 // nil if they are in a table at the endpoint.
@@ -98,9 +58,6 @@ func New(e *strategy.Env, local *dynamodb.Client) *Strategy {
 	s.cleaner.wake = make(chan struct{}, 1)
 	return s
 }
-
-// ahead returns how long before the end of its armed range a worker that is alone polls again.
-func (s *Strategy) ahead() int64 { return s.horizon / 6 }
 
 // Run follows the stream until ctx is done.
 func (s *Strategy) Run(ctx context.Context) error {
@@ -284,30 +241,4 @@ func (s *Strategy) own(ctx context.Context, l *lease.Lease) error {
 		return fmt.Errorf("unknown partition %q", l.Shard())
 	}
 	return s.parts[i].own(ctx, l)
-}
-
-// problem returns the problem behind an error of the deadline table or of leases; nil for a
-// transient one.
-func (s *Strategy) problem(doing string, err error) *table.Problem {
-	if ensure.Missing(err) {
-		return &table.Problem{Code: table.Misconfigured, Message: fmt.Sprintf("the deadline table %s is gone", TableName),
-			Next: "start guard again: it creates a new one and scans the guarded tables", Err: err}
-	}
-	return s.Problem(doing, err)
-}
-
-// persist retries an operation on the deadline table with growing pauses. It returns only ctx's
-// error, lease.ErrLost and problems.
-func (s *Strategy) persist(ctx context.Context, doing string, do func() error) error {
-	return strategy.Retry(ctx, afterFailure, do, func(err error) error {
-		if errors.Is(err, lease.ErrLost) {
-			return err
-		}
-		if p := s.problem(doing+" on "+TableName, err); p != nil {
-			return p
-		}
-		return nil
-	}, func(err error, after time.Duration) {
-		s.Log.Warn("the deadline table does not answer; trying again", "doing", doing, "error", err, "after", after)
-	})
 }

@@ -13,12 +13,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
-// keyAttribute is a part of the table's key.
-type keyAttribute struct {
-	name string
-	kind types.ScalarAttributeType
-}
-
+// append appends the part of a key.
 func (a keyAttribute) append(dst []byte, v types.AttributeValue) ([]byte, error) {
 	var value []byte
 	kind := types.ScalarAttributeType("")

@@ -35,6 +35,12 @@ type Table struct {
 	keys []keyAttribute
 }
 
+// keyAttribute is a part of the table's key.
+type keyAttribute struct {
+	name string
+	kind types.ScalarAttributeType
+}
+
 // Label returns the table's name for leases and checkpoints: its ARN, or its name if it has none.
 func (t *Table) Label() string {
 	if t.ARN != "" {

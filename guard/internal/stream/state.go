@@ -1,0 +1,124 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/mayflydb/mayfly/guard/internal/armed"
+	"github.com/mayflydb/mayfly/guard/internal/strategy"
+	"github.com/mayflydb/mayfly/guard/internal/table"
+	"github.com/mayflydb/mayfly/internal/work/ensure"
+	"github.com/mayflydb/mayfly/internal/work/lease"
+	"github.com/mayflydb/mayfly/internal/work/retry"
+)
+
+// Name is the name of the strategy.
+const Name = "stream"
+
+// Strategy follows one stream.
+type Strategy struct {
+	*strategy.Reader // of scans
+
+	store   *store
+	set     settings
+	local   bool  // the deadline table is this worker's own, and so are its checkpoints
+	alone   bool  // no other worker takes part
+	horizon int64 // so far ahead an owner arms, ms
+	// ms: a reader arms its deadlines this far ahead, because an owner may poll too late for them
+	soon    int64
+	every   time.Duration // between two polls of an owner in a fleet
+	parts   []*partition
+	cleaner cleaner
+	rescan  chan struct{} // has an element when a scan may be wanted
+	all     sync.WaitGroup
+	stop    context.CancelCauseFunc
+	mu      struct {
+		sync.Mutex
+		known settings // as they were last read; set stays as it was at the start
+		// when an owner last wanted a scan because its watermark was old, ms; 0: never
+		asked int64
+
+		handled map[string]string // by shard, the position of the last handled record, from byOf
+	}
+}
+
+// partition is a part of the deadlines as this process knows it: the rows that it has armed, as the
+// part's owner or because it found them too late for the owner.
+//
+// The table may hold several deadlines of an item for a while, and the last is not necessarily the
+// right one. A scan may have found one that is older than the stream's, or a worker may have
+// written an outdated one after a pause. So all are tried in order: an item's rows are chained, and
+// the first one is armed. The wrong ones are refused. A renewal removes its old deadline, so this
+// usually costs nothing.
+type partition struct {
+	s      *Strategy
+	number int
+	wake   chan struct{} // has an element when the owner has to poll again
+	mu     struct {
+		sync.Mutex
+		items map[armed.Key]*row // the first of each chain
+		owned bool               // this worker has the lease
+		// ms: the owner has armed all deadlines before this instant, and arms new ones as they are
+		// written
+		loaded int64
+		next   int64          // ms: when the owner polls next, unless it is woken before
+		known  map[int64]bool // minutes that are in the directory for certain
+		// finished deadlines are recorded, because a query may find them once more
+		track bool
+		// by key and instant: finished since the owner's last poll began, and since the one before
+		finished [2]map[armed.Entry]finished
+	}
+}
+
+// finished is which rows of a deadline need nothing more. They may still be in the table, until the
+// stream shows the removal, or may have been when the table was queried.
+type finished struct {
+	tag int64  // the row of this record
+	by  string // and the rows of records up to this one; "": none
+}
+
+// cleaner deletes finished rows from the deadline table: refused ones, inbox rows, and in a
+// fleet the rows of removed items. Removals go first. If it fails or dies, the row remains, and a
+// later attempt is refused and deletes it some minutes later.
+type cleaner struct {
+	wake chan struct{} // has an element when there is something to do
+	mu   struct {
+		sync.Mutex
+		all []*row
+	}
+}
+
+// afterFailure is how soon a deadline table that failed is asked again.
+var afterFailure = retry.Policy{First: 50 * time.Millisecond, Most: 5 * time.Second}
+
+// ahead returns how long before the end of its armed range a worker that is alone polls again.
+func (s *Strategy) ahead() int64 { return s.horizon / 6 }
+
+// problem returns the problem behind an error of the deadline table or of leases; nil for a
+// transient one.
+func (s *Strategy) problem(doing string, err error) *table.Problem {
+	if ensure.Missing(err) {
+		return &table.Problem{Code: table.Misconfigured, Message: fmt.Sprintf("the deadline table %s is gone", TableName),
+			Next: "start guard again: it creates a new one and scans the guarded tables", Err: err}
+	}
+	return s.Problem(doing, err)
+}
+
+// persist retries an operation on the deadline table with growing pauses. It returns only ctx's
+// error, lease.ErrLost and problems.
+func (s *Strategy) persist(ctx context.Context, doing string, do func() error) error {
+	return strategy.Retry(ctx, afterFailure, do, func(err error) error {
+		if errors.Is(err, lease.ErrLost) {
+			return err
+		}
+		if p := s.problem(doing+" on "+TableName, err); p != nil {
+			return p
+		}
+		return nil
+	}, func(err error, after time.Duration) {
+		s.Log.Warn("the deadline table does not answer; trying again", "doing", doing, "error", err, "after", after)
+	})
+}
