@@ -12,7 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/mayflydb/mayfly/guard"
-	"github.com/mayflydb/mayfly/internal/sink/targetfile"
 	"github.com/mayflydb/mayfly/internal/work/resolve"
 	"github.com/mayflydb/mayfly/target"
 	"github.com/mayflydb/mayfly/timeseries"
@@ -60,16 +59,12 @@ const archiveWaitDefault = 100 * time.Millisecond
 
 // openArchive opens the target that receives items before their removal.
 func (c guardRunCommand) openArchive(ctx context.Context, o *guard.Options) (shut func() error, err error) {
-	shut = func() error { return nil }
-	if c.Archive == "" {
-		return shut, nil
-	}
 	if place, parquet := c.parquetPlace(); parquet {
 		return c.openParquet(ctx, place, o)
 	}
-	mappings, shut, err := targetfile.Load(ctx, c.Targets, targetfile.Options{Now: time.Now})
-	if err != nil {
-		return nil, misusedTargets(err)
+	mappings, shut, err := openTargets(ctx, c.Targets)
+	if err != nil || c.Archive == "" {
+		return shut, err
 	}
 	lane, err := resolve.New(mappings, nil, "name it in "+c.Targets).Resolve(c.Archive)
 	if err != nil {

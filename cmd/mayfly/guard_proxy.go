@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -23,8 +22,7 @@ type guardProxyCommand struct {
 	Port           int      `help:"Port to listen on; 0 chooses a free one and prints it." default:"8002"`
 	Host           string   `help:"Address to listen on." default:"127.0.0.1"`
 	InsecureListen bool     `help:"Allow an address that other machines can reach without credentials. Every caller then acts with this command's credentials."`
-	AccessKey      string   `help:"Access key that requests must be signed with. Default: any credentials are accepted." placeholder:"KEY"`
-	SecretKey      string   `help:"Secret of the access key." placeholder:"SECRET"`
+	accessFlags
 
 	MaxSkew time.Duration `help:"Most difference between this machine's clock and the endpoint's at the start, from 2s to 1000h." default:"5s"`
 	endpointFlags
@@ -77,7 +75,9 @@ func (c guardProxyCommand) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	fmt.Fprintf(s.out, "strict reads before %s\n%slistening on http://%s\n", e.name(), strings.Join(lines, ""), listener.Addr())
-	return serveProxy(ctx, proxy, listener)
+	server := newServer(proxy)
+	server.MaxHeaderBytes = 64 << 10
+	return serveUntil(ctx, server, listener)
 }
 
 // check returns the rules that the flags set.
@@ -96,12 +96,10 @@ func (c guardProxyCommand) check() (strict.Rules, error) {
 	switch {
 	case len(rules.Tables) == 0 && !rules.All:
 		return rules, misused(errors.New("no table"), "set --table or --all-tables")
-	case (c.AccessKey == "") != (c.SecretKey == ""):
-		return rules, misused(errors.New("--access-key and --secret-key need each other"), "set both, or neither")
 	case c.MaxSkew < 2*time.Second || c.MaxSkew > 1000*time.Hour:
 		return rules, misused(fmt.Errorf("--max-skew %v is not between 2s and 1000h", c.MaxSkew), "for example --max-skew 5s")
 	}
-	return rules, checkExposure(c.Host, c.AccessKey != "", c.InsecureListen)
+	return rules, c.accessFlags.check(c.Host, c.InsecureListen)
 }
 
 // resolved returns the endpoint's URL, also for Amazon's service.
@@ -187,24 +185,4 @@ func (e *endpoint) ttlOf(ctx context.Context, table string) (string, error) {
 		return "", nil
 	}
 	return *d.AttributeName, nil
-}
-
-// serveProxy answers requests until ctx is done. Requests in progress then have 5 seconds to
-// finish.
-func serveProxy(ctx context.Context, proxy http.Handler, listener net.Listener) error {
-	server := &http.Server{Handler: proxy, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 2 * time.Minute, IdleTimeout: 3 * time.Minute, MaxHeaderBytes: 64 << 10}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	select {
-	case err := <-served:
-		return fmt.Errorf("serve: %w", err)
-	case <-ctx.Done():
-	}
-	ending, stop := context.WithTimeout(context.Background(), 5*time.Second)
-	defer stop()
-	err := server.Shutdown(ending)
-	if s := <-served; !errors.Is(s, http.ErrServerClosed) {
-		err = errors.Join(err, s)
-	}
-	return err
 }

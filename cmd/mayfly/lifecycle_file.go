@@ -7,7 +7,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/mayflydb/mayfly/internal/sink/targetfile"
 	"github.com/mayflydb/mayfly/internal/work/resolve"
 	"github.com/mayflydb/mayfly/lifecycle"
 )
@@ -45,13 +44,9 @@ func (c lifecycleValidateCommand) Run(ctx context.Context, s streams) error {
 // knownTargets returns a function that returns an error for a target missing from the file. Without
 // a file it accepts every target.
 func knownTargets(ctx context.Context, path string) (known func(string) error, shut func() error, err error) {
-	shut = func() error { return nil }
-	if path == "" {
-		return nil, shut, nil
-	}
-	mappings, shut, err := targetfile.Load(ctx, path, targetfile.Options{Now: time.Now})
-	if err != nil {
-		return nil, nil, misusedTargets(err)
+	mappings, shut, err := openTargets(ctx, path)
+	if err != nil || path == "" {
+		return nil, shut, err
 	}
 	r := resolve.New(mappings, nil, "not in the file of --targets")
 	return func(handler string) error {

@@ -5,18 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/mayflydb/mayfly"
-	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/work/host"
 	"github.com/mayflydb/mayfly/lifecycle"
 )
 
 type lifecycleRunCommand struct {
 	targetFlags
-	Lease time.Duration `help:"Time after which others take over a silent worker's share." default:"10s"`
-	endpointFlags
-	logFlags
+	workFlags
 }
 
 // Help returns the text of --help below the flags.
@@ -40,15 +37,12 @@ func (c lifecycleRunCommand) Run(ctx context.Context, s streams) error {
 	if err := e.checkAlone(ctx); err != nil {
 		return err
 	}
-	var o mayfly.Options // carries the targets
-	shut, err := c.targetFlags.open(ctx, "", &o)
+	targets, shut, err := openTargets(ctx, c.Targets)
 	if err != nil {
 		return err
 	}
-	l, err := lifecycle.New(lifecycle.Options{
-		DB: e.dynamodb(), Streams: e.streams(), Now: clock.New().Now, Targets: o.Targets, Unmapped: o.Unmapped == mayfly.UnmappedAccept, Lease: c.Lease,
-		Region: e.config.Region, Logger: c.logger(s.err),
-	})
+	unmapped := c.Unmapped == mayfly.UnmappedAccept
+	l, err := newLifecycles(c.options(s, e, host.Options{Targets: targets, Unmapped: unmapped}))
 	if err != nil {
 		return errors.Join(err, shut())
 	}

@@ -29,6 +29,20 @@ func listen(host string, port int) (net.Listener, error) {
 	return nil, fmt.Errorf("listen on %s: %w", address, err)
 }
 
+// accessFlags are the credentials that a server requires.
+type accessFlags struct {
+	AccessKey string `help:"Access key that requests must be signed with. Default: any credentials are accepted." placeholder:"KEY"`
+	SecretKey string `help:"Secret of the access key." placeholder:"SECRET"`
+}
+
+// check returns an error for half of the credentials, or for none on a host that others can reach.
+func (f accessFlags) check(host string, insecure bool) error {
+	if (f.AccessKey == "") != (f.SecretKey == "") {
+		return misused(errors.New("--access-key and --secret-key need each other"), "set both, or neither")
+	}
+	return checkExposure(host, f.AccessKey != "", insecure)
+}
+
 // checkExposure returns an error if the server would be open to the network without credentials,
 // unless the user insists.
 func checkExposure(host string, credentials, insecure bool) error {

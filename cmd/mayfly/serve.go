@@ -21,8 +21,7 @@ type serveCommand struct {
 	Host           string   `help:"Address to listen on." default:"127.0.0.1"`
 	InsecureListen bool     `help:"Allow an address that other machines can reach without credentials."`
 	CORS           []string `name:"cors" help:"Origins whose web pages may call the API, or *. Default: none." placeholder:"ORIGIN"`
-	AccessKey      string   `help:"Access key that requests must be signed with. Default: any credentials are accepted." placeholder:"KEY"`
-	SecretKey      string   `help:"Secret of the access key." placeholder:"SECRET"`
+	accessFlags
 
 	Data       string            `help:"Directory of the database, created if missing. Default: keep everything in memory." placeholder:"DIR"`
 	Memory     bool              `help:"Keep everything in memory."`
@@ -78,8 +77,8 @@ func (c serveCommand) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	defer listener.Close()
-	shut, err := c.targetFlags.open(ctx, listener.Addr().String(), &options)
-	if err != nil {
+	var shut func() error
+	if options.Targets, shut, err = openTargets(ctx, c.Targets, listener.Addr().String()); err != nil {
 		return err
 	}
 	db, err := mayfly.Open(c.Data, options)
@@ -127,6 +126,7 @@ func (c serveCommand) options() (mayfly.Options, error) {
 		CatchUp:         c.CatchUp,
 		DatabaseOnly:    c.DatabaseOnly,
 		CacheBytes:      int64(c.CacheBytes),
+		Unmapped:        c.Unmapped,
 	}
 	if c.ClockControl != nil {
 		o.ClockControl = mayfly.ClockControlOff
@@ -151,13 +151,10 @@ func (c serveCommand) options() (mayfly.Options, error) {
 	if c.AccessKey != "" {
 		o.Credentials = []mayfly.Credential{{AccessKey: c.AccessKey, SecretKey: c.SecretKey}}
 	}
-	switch {
-	case c.Data != "" && c.Memory:
+	if c.Data != "" && c.Memory {
 		return o, misused(errors.New("--data and --memory cannot be used together"), "")
-	case (c.AccessKey == "") != (c.SecretKey == ""):
-		return o, misused(errors.New("--access-key and --secret-key need each other"), "set both, or neither")
 	}
-	return o, checkExposure(c.Host, c.AccessKey != "", c.InsecureListen)
+	return o, c.accessFlags.check(c.Host, c.InsecureListen)
 }
 
 // serveHTTP answers requests until ctx is done, then finishes those in progress. It returns the

@@ -8,31 +8,27 @@ import (
 
 	"github.com/mayflydb/mayfly"
 	"github.com/mayflydb/mayfly/internal/sink/targetfile"
+	"github.com/mayflydb/mayfly/target"
 )
 
-// targetFlags are the flags of serve about targets.
+// targetFlags are the flags about targets of the commands that deliver.
 type targetFlags struct {
 	Targets  string          `help:"YAML or JSON file that maps ARNs to targets: webhooks, brokers, commands, AWS services. See docs/targets.md." placeholder:"FILE"`
 	Unmapped mayfly.Unmapped `help:"Targets that the file does not name: accept (their deliveries are recorded in the table mayfly.recorded) or refuse. Default: accept for a server in memory, otherwise refuse." default:"default" placeholder:"refuse"`
 }
 
-// open makes the targets for a server at an address. The caller calls shut after the last delivery.
-func (f targetFlags) open(ctx context.Context, address string, o *mayfly.Options) (shut func() error, err error) {
-	o.Unmapped = f.Unmapped
-	if f.Targets == "" {
-		return func() error { return nil }, nil
+// openTargets opens the targets of a file, for a server at the addresses self. Without a file there
+// are none. The caller calls shut after the last delivery.
+func openTargets(ctx context.Context, path string, self ...string) (all []target.Mapping, shut func() error, err error) {
+	if path == "" {
+		return nil, func() error { return nil }, nil
 	}
-	o.Targets, shut, err = targetfile.Load(ctx, f.Targets, targetfile.Options{Now: time.Now, Self: []string{address}})
-	if err != nil {
-		return nil, misusedTargets(err)
+	all, shut, err = targetfile.Load(ctx, path, targetfile.Options{Now: time.Now, Self: self})
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil, misused(err, "give the path of an existing file")
+	case err != nil:
+		return nil, nil, misused(err, "docs/targets.md explains each setting")
 	}
-	return shut, nil
-}
-
-// misusedTargets returns the error of a targets file with advice.
-func misusedTargets(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return misused(err, "give the path of an existing file")
-	}
-	return misused(err, "docs/targets.md explains each setting")
+	return all, shut, nil
 }

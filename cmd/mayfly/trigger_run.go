@@ -9,11 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/option"
-	"github.com/mayflydb/mayfly/internal/sink/targetfile"
 	"github.com/mayflydb/mayfly/internal/work/host"
-	"github.com/mayflydb/mayfly/internal/work/lease"
 	"github.com/mayflydb/mayfly/internal/work/trigger"
 	"github.com/mayflydb/mayfly/target"
 )
@@ -43,9 +40,7 @@ type triggerRunCommand struct {
 	MaxAge    span   `help:"Give up records older than this, 1m to 7d. Default: no limit, or 1d with --unordered." default:"0s" placeholder:"TIME"`
 	OnFailure string `help:"With --targets: ARN or name of the target for records that were given up." placeholder:"ARN"`
 
-	Lease time.Duration `help:"Time after which others take over a silent worker's shards." default:"10s"`
-	endpointFlags
-	logFlags
+	workFlags
 }
 
 // Help returns the text of --help below the flags.
@@ -57,8 +52,9 @@ func (triggerRunCommand) Help() string {
     mayfly trigger run --endpoint aws --table orders --name audit --webhook https://example.com/audit --per-record
     mayfly trigger run --table orders --targets targets.yaml --target arn:aws:sqs:us-east-1:000000000000:jobs --retries 5
 
-It reads the stream of a table at any endpoint until stopped. Its position is kept in the table mayfly.leases there,
-given-up records in mayfly.deadletters. Any number of workers with one --name share the work.`
+It is a mayfly worker with a single trigger, which the flags declare. It reads the stream of a table at any endpoint
+until stopped. Its position is kept in the table mayfly.leases there, given-up records in mayfly.deadletters. Any number
+of workers with one --name share the work.`
 }
 
 // Run runs the trigger until ctx is done.
@@ -75,11 +71,8 @@ func (c triggerRunCommand) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	w := host.NewWorker(host.Options{
-		DB: e.dynamodb(), Streams: e.streams(), Clock: clock.New(), Region: e.config.Region, Account: accountAnywhere, Targets: mappings,
-		Triggers: []trigger.Spec{spec}, Aside: spec.Name, Leases: lease.Options{Duration: c.Lease}, Logger: c.logger(s.err),
-	})
-	return errors.Join(e.advise(w.Run(ctx)), shut())
+	o := host.Options{Account: accountAnywhere, Targets: mappings, Triggers: []trigger.Spec{spec}, Aside: spec.Name}
+	return errors.Join(c.work(ctx, s, e, o, nil), shut())
 }
 
 // accountAnywhere is the account in ARNs of triggers that run here.
@@ -136,44 +129,54 @@ func (c triggerRunCommand) misusedSpec(err error) error {
 func shortenedName(name string) string { return name[:min(len(name), 64)] }
 
 // mappings returns the targets of the flags.
-func (c triggerRunCommand) mappings(ctx context.Context, out io.Writer, arn string) (all []target.Mapping, shut func() error, err error) {
-	shut = func() error { return nil }
-	here := target.Mapping{ARN: arn, Name: "here", Limits: target.Limits{Concurrency: 16, Timeout: 15 * time.Minute}}
-	switch {
-	case c.Target != "" && c.Targets == "":
-		return nil, nil, misused(errors.New("--target needs --targets"), "set --targets to the file that maps it")
-	case c.Targets != "" && c.Target == "" && c.OnFailure == "":
-		return nil, nil, misused(errors.New("--targets needs --target"), "set --target to one of the file's targets")
-	case len(c.Command) > 0 && (c.Print || c.Webhook != "" || c.Target != ""), len(c.Command) == 0 && !c.Print && c.Webhook == "" && c.Target == "":
-		return nil, nil, misused(errors.New("give exactly one destination for the records"), "--print, --webhook URL, --target ARN, or -- COMMAND")
-	case c.Print:
-		here.Target = target.Func(printer(out))
-	case c.Webhook != "":
-		if here.Target, err = target.NewWebhook(target.WebhookOptions{URL: c.Webhook, Secrets: c.WebhookSecret, Now: time.Now}); err != nil {
-			next := "for example --webhook https://example.com/hook"
-			var about *option.Error
-			if errors.As(err, &about) && about.Options[0] == "secrets" {
-				next = "a --webhook-secret is whsec_ followed by 24 to 64 bytes in base64"
-			}
-			err = misused(fmt.Errorf("--webhook: %w", err), "%s", next)
-		}
-	case len(c.Command) > 0:
-		if here.Target, err = target.NewExec(target.ExecOptions{Command: c.Command}); err != nil {
-			err = misused(err, "")
-		}
-	}
-	if err == nil && c.Targets != "" {
-		if all, shut, err = targetfile.Load(ctx, c.Targets, targetfile.Options{Now: time.Now}); err != nil {
-			err = misusedTargets(err)
-		}
-	}
+func (c triggerRunCommand) mappings(ctx context.Context, out io.Writer, arn string) ([]target.Mapping, func() error, error) {
+	here, err := c.destination(out)
 	if err != nil {
 		return nil, nil, err
 	}
-	if here.Target != nil {
-		all = append(all, here)
+	all, shut, err := openTargets(ctx, c.Targets)
+	if err == nil && here != nil {
+		limits := target.Limits{Concurrency: 16, Timeout: 15 * time.Minute}
+		all = append(all, target.Mapping{ARN: arn, Name: "here", Target: here, Limits: limits})
 	}
-	return all, shut, nil
+	return all, shut, err
+}
+
+// destination returns the target of the flags, or nil if it is one of the file's targets.
+func (c triggerRunCommand) destination(out io.Writer) (target.Target, error) {
+	byFlag := c.Print || c.Webhook != "" || c.Target != ""
+	switch {
+	case c.Target != "" && c.Targets == "":
+		return nil, misused(errors.New("--target needs --targets"), "set --targets to the file that maps it")
+	case c.Targets != "" && c.Target == "" && c.OnFailure == "":
+		return nil, misused(errors.New("--targets needs --target"), "set --target to one of the file's targets")
+	case byFlag == (len(c.Command) > 0):
+		return nil, misused(errors.New("give exactly one destination for the records"), "--print, --webhook URL, --target ARN, or -- COMMAND")
+	case c.Print:
+		return target.Func(printer(out)), nil
+	case c.Webhook != "":
+		return c.webhook()
+	case len(c.Command) > 0:
+		command, err := target.NewExec(target.ExecOptions{Command: c.Command})
+		if err != nil {
+			return nil, misused(err, "")
+		}
+		return command, nil
+	}
+	return nil, nil
+}
+
+func (c triggerRunCommand) webhook() (target.Target, error) {
+	webhook, err := target.NewWebhook(target.WebhookOptions{URL: c.Webhook, Secrets: c.WebhookSecret, Now: time.Now})
+	if err == nil {
+		return webhook, nil
+	}
+	next := "for example --webhook https://example.com/hook"
+	var about *option.Error
+	if errors.As(err, &about) && about.Options[0] == "secrets" {
+		next = "a --webhook-secret is whsec_ followed by 24 to 64 bytes in base64"
+	}
+	return nil, misused(fmt.Errorf("--webhook: %w", err), "%s", next)
 }
 
 // printer returns a target that prints each delivery on a line.
