@@ -134,7 +134,7 @@ var exceptions = map[string]exception{
 	"internal/clock":      {tests: []string{"internal/testkit"}, why: "leaves know none; a sleep is measured with the helper of other tests"},
 	"internal/sink/aws":   {tests: []string{"internal/front/sigv4"}, why: sinkWhy},
 	"internal/bench":      {may: []string{"internal/store/kv", "internal/work/retry"}, why: "the bench is a client of any endpoint, and compares it with the bare store"},
-	"internal/demo":       {tests: []string{""}, why: "the demo is a client of any endpoint"},
+	"internal/demo":       {may: []string{"internal/work/attr"}, tests: []string{""}, why: "the demo is a client of any endpoint"},
 	"internal/brokertest": {may: []string{"", "timeseries"}, why: "the tests of the readers of brokers share a series; only tests use it"},
 
 	"": {

@@ -39,9 +39,6 @@ twice. If that happens to an item, the exit code is 1.`
 
 // Run shows the experiment. On a terminal, the endpoint then keeps running.
 func (c demoCommand) Run(ctx context.Context, s streams) error {
-	if c.Items == 0 {
-		return misused(errors.New("--items: 0 is not between 1 and 1000000"), "mayfly demo --help")
-	}
 	moreProcessors()
 	raiseHeap(64<<20, false) // the library's default cache
 	dir, err := os.MkdirTemp("", "mayfly-demo-")

@@ -25,42 +25,29 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	"golang.org/x/sync/errgroup"
 )
 
-// Options configure the experiment. DB, Streams and Now are required.
+// Options configure the experiment. All are required.
 type Options struct {
 	DB      *dynamodb.Client
 	Streams *dynamodbstreams.Client
 	Now     func() time.Time // the database's clock, which must run with real time
-	Table   string           // created by the experiment; default "readings"
-	Items   int              // default 20,000; range 1 to 1,000,000
-	Spread  time.Duration    // range of the deadlines; default 30 s; range 1 s to 1 h
+	Items   int              // 1 to 1,000,000
+	Spread  time.Duration    // range of the deadlines; 1 s to 1 h
 }
 
 const (
-	tableDefault  = "readings"
-	itemsDefault  = 20_000
-	itemsMax      = 1_000_000
-	spreadDefault = 30 * time.Second
-	spreadMin     = time.Second
-	spreadMax     = time.Hour
+	itemsMax  = 1_000_000
+	spreadMin = time.Second
+	spreadMax = time.Hour
 )
 
-func (o Options) withDefaults() (Options, error) {
-	if o.Table == "" {
-		o.Table = tableDefault
-	}
-	if o.Items == 0 {
-		o.Items = itemsDefault
-	}
-	if o.Spread == 0 {
-		o.Spread = spreadDefault
-	}
+func (o Options) check() error {
 	var errs []error
 	if o.Items < 1 || o.Items > itemsMax {
 		errs = append(errs, fmt.Errorf("--items: %d is not between 1 and %d", o.Items, itemsMax))
@@ -68,7 +55,7 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Spread < spreadMin || o.Spread > spreadMax {
 		errs = append(errs, fmt.Errorf("--spread: %s is not between 1s and 1h", o.Spread))
 	}
-	return o, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
 // Demo is one run of the experiment.
@@ -81,8 +68,7 @@ type Demo struct {
 
 // New returns a planned run. It writes nothing before Run.
 func New(o Options) (*Demo, error) {
-	o, err := o.withDefaults()
-	if err != nil {
+	if err := o.check(); err != nil {
 		return nil, err
 	}
 	readings, err := readReadings()
@@ -100,22 +86,20 @@ func (d *Demo) Run(ctx context.Context) (Report, error) {
 	if err := d.createTable(ctx); err != nil {
 		return Report{}, fmt.Errorf("create the table: %w", err)
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var parts sync.WaitGroup
+	parts, running := errgroup.WithContext(ctx)
 	start := func(what string, part func(context.Context) error) {
-		parts.Go(func() {
-			if err := part(ctx); err != nil {
-				cancel(fmt.Errorf("%s: %w", what, err))
+		parts.Go(func() error {
+			if err := part(running); err != nil {
+				return fmt.Errorf("%s: %w", what, err)
 			}
+			return nil
 		})
 	}
 	start("write the readings", d.write)
 	start("read the items before their deadlines", d.readBefore)
 	start("read the items after their deadlines", d.readAfter)
 	start("read the stream", d.readStream)
-	parts.Wait()
-	if err := context.Cause(ctx); err != nil {
+	if err := parts.Wait(); err != nil {
 		return d.Snapshot(), err
 	}
 	if err := d.countRemaining(ctx); err != nil {

@@ -2,7 +2,6 @@ package demo
 
 import (
 	"math"
-	"strconv"
 	"time"
 )
 
@@ -60,9 +59,4 @@ func (l *lateness) buckets() []Bucket {
 		out[i].Items += n
 	}
 	return out
-}
-
-func parsesTo(text string, want float64) bool {
-	f, err := strconv.ParseFloat(text, 64)
-	return err == nil && f == want
 }

@@ -7,7 +7,12 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/internal/work/attr"
 )
+
+// tableName is the name of the table that the experiment creates.
+const tableName = "readings"
 
 // The attributes of an item. The keys are device and time.
 const (
@@ -68,28 +73,17 @@ func (e *entry) key() string { return keyOf(e.device, e.reading.time) }
 
 func keyOf(device, at string) string { return device + " " + at }
 
-// expires returns the deadline as a TTL value: seconds, with milliseconds as a fraction.
-func (e *entry) expires() string {
-	ms := e.deadline.UnixMilli()
-	return fmt.Sprintf("%d.%03d", ms/1000, ms%1000)
-}
-
 func (e *entry) item() map[string]types.AttributeValue {
 	item := e.keyItem()
 	item[attrPressure] = number(e.reading.pressure)
 	item[attrTemperature] = number(e.reading.temperature)
 	item[attrWind] = number(e.reading.wind)
-	item[attrExpires] = &types.AttributeValueMemberN{Value: e.expires()}
+	item[attrExpires] = attr.Seconds(e.deadline)
 	return item
 }
 
 func (e *entry) keyItem() map[string]types.AttributeValue {
-	return map[string]types.AttributeValue{
-		attrDevice: &types.AttributeValueMemberS{Value: e.device},
-		attrTime:   &types.AttributeValueMemberS{Value: e.reading.time},
-	}
+	return map[string]types.AttributeValue{attrDevice: attr.S(e.device), attrTime: attr.S(e.reading.time)}
 }
 
-func number(f float64) types.AttributeValue {
-	return &types.AttributeValueMemberN{Value: strconv.FormatFloat(f, 'f', -1, 64)}
-}
+func number(f float64) types.AttributeValue { return attr.N(strconv.FormatFloat(f, 'f', -1, 64)) }

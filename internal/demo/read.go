@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
 const (
@@ -72,7 +73,7 @@ func (d *Demo) readBatch(ctx context.Context, batch []*entry) error {
 	acknowledged := d.tally.written(batch)
 	began := d.Now()
 	found := make(map[string]bool, len(batch))
-	pending := map[string]types.KeysAndAttributes{d.Table: {
+	pending := map[string]types.KeysAndAttributes{tableName: {
 		Keys: keys, ConsistentRead: aws.Bool(true), ProjectionExpression: aws.String("#d, #t"),
 		ExpressionAttributeNames: map[string]string{"#d": attrDevice, "#t": attrTime},
 	}}
@@ -81,7 +82,7 @@ func (d *Demo) readBatch(ctx context.Context, batch []*entry) error {
 		if err != nil {
 			return err
 		}
-		for _, item := range out.Responses[d.Table] {
+		for _, item := range out.Responses[tableName] {
 			found[itemKey(item)] = true
 		}
 		pending = out.UnprocessedKeys
@@ -90,11 +91,7 @@ func (d *Demo) readBatch(ctx context.Context, batch []*entry) error {
 	return nil
 }
 
-func itemKey(item map[string]types.AttributeValue) string {
-	device, _ := item[attrDevice].(*types.AttributeValueMemberS)
-	at, _ := item[attrTime].(*types.AttributeValueMemberS)
-	if device == nil || at == nil {
-		return ""
-	}
-	return keyOf(device.Value, at.Value)
+// itemKey returns the key of an item, or of the keys of a stream record, as entry.key does.
+func itemKey[V any](item map[string]V) string {
+	return keyOf(attr.String(item[attrDevice]), attr.String(item[attrTime]))
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/mayflydb/mayfly/internal/clock"
 )
@@ -27,31 +28,28 @@ const (
 // readStream reads all shards from their first record on, parents before their children, until
 // every record has arrived or the grace period is over.
 func (d *Demo) readStream(ctx context.Context) error {
-	table, err := d.DB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &d.Table})
+	table, err := d.DB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String(tableName)})
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r := &streamReader{Demo: d, arn: aws.ToString(table.Table.LatestStreamArn), cancel: cancel}
+	group, ctx := errgroup.WithContext(ctx)
+	r := &streamReader{Demo: d, arn: aws.ToString(table.Table.LatestStreamArn), cancel: cancel, group: group}
 	r.mu.started = map[string]bool{}
-	if err := r.startChildren(ctx, ""); err != nil {
-		return err
-	}
-	r.running.Wait()
-	return r.mu.err
+	group.Go(func() error { return r.startChildren(ctx, "") })
+	return group.Wait()
 }
 
 // streamReader reads the shards of one stream, each in a goroutine of its own.
 type streamReader struct {
 	*Demo
-	arn     string
-	cancel  context.CancelFunc
-	running sync.WaitGroup
-	mu      struct {
+	arn    string
+	cancel context.CancelFunc
+	group  *errgroup.Group
+	mu     struct {
 		sync.Mutex
 		started map[string]bool // by shard id
-		err     error           // the first failure
 	}
 }
 
@@ -69,28 +67,20 @@ func (r *streamReader) startChildren(ctx context.Context, parent string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, s := range shards {
-		id, of := aws.ToString(s.ShardId), aws.ToString(s.ParentShardId)
-		first := parent == "" && !listed[of]
-		if r.mu.started[id] || (!first && (parent == "" || of != parent)) {
+		id, parentOf := aws.ToString(s.ShardId), aws.ToString(s.ParentShardId)
+		first := parent == "" && !listed[parentOf]
+		if r.mu.started[id] || (!first && (parent == "" || parentOf != parent)) {
 			continue
 		}
 		r.mu.started[id] = true
-		r.running.Go(func() {
+		r.group.Go(func() error {
 			if err := r.readShard(ctx, id); err != nil {
-				r.fail(fmt.Errorf("shard %s: %w", id, err))
+				return fmt.Errorf("shard %s: %w", id, err)
 			}
+			return nil
 		})
 	}
 	return nil
-}
-
-func (r *streamReader) fail(err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.mu.err == nil {
-		r.mu.err = err
-	}
-	r.cancel()
 }
 
 func (r *streamReader) shards(ctx context.Context) ([]types.Shard, error) {

@@ -1,10 +1,13 @@
 package demo
 
 import (
+	"strconv"
 	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
 // tally collects the observations. Its methods may be called from any goroutine.
@@ -96,7 +99,10 @@ func (t *tally) arrived(byKey map[string]*entry, records []types.Record, at time
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, r := range records {
-		e := byKey[recordKey(r)]
+		var e *entry
+		if r.Dynamodb != nil {
+			e = byKey[itemKey(r.Dynamodb.Keys)]
+		}
 		switch {
 		case e == nil:
 			t.mu.Altered++
@@ -162,30 +168,27 @@ func byService(r types.Record) bool {
 	return u != nil && u.Type != nil && u.PrincipalId != nil && *u.Type == "Service" && *u.PrincipalId == "dynamodb.amazonaws.com"
 }
 
-func recordKey(r types.Record) string {
-	if r.Dynamodb == nil {
-		return ""
-	}
-	device, _ := r.Dynamodb.Keys[attrDevice].(*types.AttributeValueMemberS)
-	at, _ := r.Dynamodb.Keys[attrTime].(*types.AttributeValueMemberS)
-	if device == nil || at == nil {
-		return ""
-	}
-	return keyOf(device.Value, at.Value)
-}
-
 // equals reports whether an image equals the written item. Numbers are written in the form in which
 // they are returned, except for trailing zeros of the deadline's milliseconds.
 func (e *entry) equals(image map[string]types.AttributeValue) bool {
-	text := func(name, want string) bool {
-		v, ok := image[name].(*types.AttributeValueMemberS)
-		return ok && v.Value == want
+	written := e.item()
+	for name, want := range written {
+		if !sameValue(image[name], want) {
+			return false
+		}
 	}
-	num := func(name string, want float64) bool {
-		v, ok := image[name].(*types.AttributeValueMemberN)
-		return ok && parsesTo(v.Value, want)
+	return len(image) == len(written)
+}
+
+// sameValue reports whether two attribute values are equal strings or equal numbers.
+func sameValue(a, b any) bool {
+	if text, ok := attr.AsString(a); ok {
+		other, ok := attr.AsString(b)
+		return ok && text == other
 	}
-	return len(image) == 6 && text(attrDevice, e.device) && text(attrTime, e.reading.time) &&
-		num(attrPressure, e.reading.pressure) && num(attrTemperature, e.reading.temperature) && num(attrWind, e.reading.wind) &&
-		num(attrExpires, float64(e.deadline.UnixMilli())/1000)
+	text, _ := attr.AsNumber(a)
+	other, _ := attr.AsNumber(b)
+	x, err := strconv.ParseFloat(text, 64)
+	y, otherErr := strconv.ParseFloat(other, 64)
+	return err == nil && otherErr == nil && x == y
 }

@@ -2,12 +2,13 @@ package demo
 
 import (
 	"context"
-	"sync"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/mayflydb/mayfly/internal/clock"
 )
@@ -21,7 +22,7 @@ const (
 // createTable creates the table with its stream, and turns TTL on.
 func (d *Demo) createTable(ctx context.Context) error {
 	_, err := d.DB.CreateTable(ctx, &dynamodb.CreateTableInput{
-		TableName: &d.Table,
+		TableName: aws.String(tableName),
 		AttributeDefinitions: []types.AttributeDefinition{
 			{AttributeName: aws.String(attrDevice), AttributeType: types.ScalarAttributeTypeS},
 			{AttributeName: aws.String(attrTime), AttributeType: types.ScalarAttributeTypeS},
@@ -39,7 +40,7 @@ func (d *Demo) createTable(ctx context.Context) error {
 		return err
 	}
 	_, err = d.DB.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
-		TableName:               &d.Table,
+		TableName:               aws.String(tableName),
 		TimeToLiveSpecification: &types.TimeToLiveSpecification{Enabled: aws.Bool(true), AttributeName: aws.String(attrExpires)},
 	})
 	return err
@@ -47,38 +48,12 @@ func (d *Demo) createTable(ctx context.Context) error {
 
 // write stores the whole plan, in the order of the deadlines.
 func (d *Demo) write(ctx context.Context) error {
-	batches := make(chan []*entry)
-	var running sync.WaitGroup
-	var failed error
-	var once sync.Once
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	for range writers {
-		running.Go(func() {
-			for batch := range batches {
-				if err := d.writeBatch(ctx, batch); err != nil {
-					once.Do(func() { failed = err; cancel() })
-					return
-				}
-			}
-		})
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(writers)
+	for batch := range slices.Chunk(d.plan, batchItems) {
+		group.Go(func() error { return d.writeBatch(ctx, batch) })
 	}
-send:
-	for rest := d.plan; len(rest) > 0; {
-		n := min(batchItems, len(rest))
-		select {
-		case batches <- rest[:n]:
-			rest = rest[n:]
-		case <-ctx.Done():
-			break send
-		}
-	}
-	close(batches)
-	running.Wait()
-	if failed != nil {
-		return failed
-	}
-	return ctx.Err()
+	return group.Wait()
 }
 
 func (d *Demo) writeBatch(ctx context.Context, batch []*entry) error {
@@ -86,7 +61,7 @@ func (d *Demo) writeBatch(ctx context.Context, batch []*entry) error {
 	for i, e := range batch {
 		requests[i] = types.WriteRequest{PutRequest: &types.PutRequest{Item: e.item()}}
 	}
-	pending := map[string][]types.WriteRequest{d.Table: requests}
+	pending := map[string][]types.WriteRequest{tableName: requests}
 	for len(pending) > 0 {
 		out, err := d.DB.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: pending})
 		if err != nil {
@@ -103,7 +78,7 @@ func (d *Demo) writeBatch(ctx context.Context, batch []*entry) error {
 // countRemaining returns the number of items that a scan still finds.
 func (d *Demo) countRemaining(ctx context.Context) error {
 	pages := dynamodb.NewScanPaginator(d.DB, &dynamodb.ScanInput{
-		TableName: &d.Table, Select: types.SelectCount, ConsistentRead: aws.Bool(true),
+		TableName: aws.String(tableName), Select: types.SelectCount, ConsistentRead: aws.Bool(true),
 	})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
