@@ -161,9 +161,15 @@ func isOption(err error) bool {
 	return errors.As(err, &about)
 }
 
-// misusedOptions returns the error for wrong options, in one line, with the names of flags in place of
-// the options'. It leaves out a complaint about an option for which flag returns nothing.
+// misusedOptions returns the error for wrong options, with the names of flags in place of the
+// options'.
 func misusedOptions(err error, flag func(option string) string, help string) error {
+	return misused(errors.New(complaints(err, flag)), "%s", help)
+}
+
+// complaints returns the errors that are joined in err, in one line. It replaces the names of
+// options by flags, and leaves out a complaint about an option for which flag returns nothing.
+func complaints(err error, flag func(option string) string) string {
 	var all []string
 	for _, err := range option.Split(err) {
 		var about *option.Error
@@ -181,5 +187,5 @@ func misusedOptions(err error, flag func(option string) string, help string) err
 			all = append(all, strings.Join(flags, ", ")+": "+about.Err.Error())
 		}
 	}
-	return misused(errors.New(strings.Join(all, "; ")), "%s", help)
+	return strings.Join(all, "; ")
 }

@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
+	"time"
 	"unicode/utf8"
 
 	"golang.org/x/term"
@@ -43,3 +45,52 @@ func (b bar) clear() {
 		fmt.Fprint(b.terminal, "\r\x1b[2K")
 	}
 }
+
+const (
+	progressEvery = 10 * time.Second       // interval of lines about one activity, without a terminal
+	drawEvery     = 100 * time.Millisecond // interval of redrawing the bar
+)
+
+// progress shows how far a long run is: a bar on a terminal, otherwise occasional lines. show may be
+// called from any goroutine.
+type progress struct {
+	bar
+	out   io.Writer
+	began time.Time
+	mu    sync.Mutex
+	shown time.Time // the last time
+}
+
+func newProgress(out io.Writer) *progress {
+	p := &progress{bar: newBar(out), out: out, began: time.Now()}
+	if p.terminal == nil {
+		p.shown = p.began
+	}
+	return p
+}
+
+// show shows that done of total units are finished, unless it has shown something just before.
+func (p *progress) show(done, total int64, text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	every := drawEvery
+	if p.terminal == nil {
+		every = progressEvery
+	}
+	if time.Since(p.shown) < every {
+		return
+	}
+	if p.shown = time.Now(); p.terminal == nil {
+		fmt.Fprintln(p.out, text)
+		return
+	}
+	p.draw(done, max(total, done), text)
+}
+
+// perSecond returns the average rate of n units since the beginning.
+func (p *progress) perSecond(n int64) float64 {
+	return float64(n) / max(time.Since(p.began).Seconds(), 1e-3)
+}
+
+// took returns the time since the beginning.
+func (p *progress) took() time.Duration { return time.Since(p.began).Round(time.Millisecond) }

@@ -95,7 +95,7 @@ func (c benchCommand) Run(ctx context.Context, s streams) error {
 	} else if merged := whole.Merge(report); merged != nil {
 		return errors.Join(err, fmt.Errorf("%s is unchanged: %w", c.Merge, merged))
 	}
-	return errors.Join(err, writeFile(c.Merge, "report", func(out io.Writer) error { return writeReport(out, whole) }),
+	return errors.Join(err, writeFile(c.Merge, "report", func(out io.Writer) error { return writeIndentedJSON(out, whole) }),
 		writeFile(c.SVG, "charts", whole.WriteSVG), writeFile(c.Page, "page", whole.WriteMarkdown))
 }
 
@@ -185,15 +185,9 @@ func adviseBench(err error) error {
 // print writes the report to standard output, as a table or as JSON.
 func (c benchCommand) print(s streams, report *bench.Report) error {
 	if c.JSON {
-		return writeReport(s.out, report)
+		return writeIndentedJSON(s.out, report)
 	}
 	return report.WriteTable(s.out)
-}
-
-func writeReport(out io.Writer, report *bench.Report) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(report)
 }
 
 // writeFile writes a file, or nothing if the name is empty.

@@ -98,7 +98,7 @@ func TestBenchMerge(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole.Machine.OS, whole.Machine.Arch, whole.Machine.CPUs = runtime.GOOS, runtime.GOARCH, runtime.NumCPU()
-	if err := writeFile(file, "report", func(out io.Writer) error { return writeReport(out, &whole) }); err != nil {
+	if err := writeFile(file, "report", func(out io.Writer) error { return writeIndentedJSON(out, &whole) }); err != nil {
 		t.Fatal(err)
 	}
 	stdout, stderr, code := runBench(t, "--quick", "--burst", "500", "--only", "schedules", "--pending", "3000", "--durability", "memory", "--merge", file)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 )
 
@@ -58,6 +60,7 @@ type chosenFlags struct {
 	All bool     `help:"All dead letters, or those that --target, --source and --code select."`
 	letterFlags
 	Yes bool `help:"With --all: do not ask for confirmation."`
+	endpointFlags
 }
 
 func (f chosenFlags) check() error {
@@ -96,9 +99,19 @@ func (e *endpoint) eachLetter(ctx context.Context, f deliver.DeadLetterFilter, d
 
 // change calls do for the chosen dead letters and prints their number. verb stands in the question,
 // done in the result.
-func (f chosenFlags) change(ctx context.Context, s streams, e *endpoint, verb, done string, do func(ids ...string) (int, error)) error {
+func (f chosenFlags) change(
+	ctx context.Context, s streams, verb, done string, do func(context.Context, *dynamodb.Client, ...string) (int, error),
+) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	e, err := f.connect(ctx, serviceDynamoDB)
+	if err != nil {
+		return err
+	}
+	db := e.dynamodb()
 	if !f.All {
-		n, err := do(f.IDs...)
+		n, err := do(ctx, db, f.IDs...)
 		if err != nil {
 			return e.advise(err)
 		}
@@ -119,12 +132,12 @@ func (f chosenFlags) change(ctx context.Context, s streams, e *endpoint, verb, d
 	}
 	total := 0
 	line := newBar(s.err)
-	err := e.eachLetter(ctx, f.filter(), func(page []deliver.DeadLetter) error {
+	err = e.eachLetter(ctx, f.filter(), func(page []deliver.DeadLetter) error {
 		ids := make([]string, len(page))
 		for i, l := range page {
 			ids[i] = l.ID
 		}
-		n, err := do(ids...)
+		n, err := do(ctx, db, ids...)
 		total += n
 		line.draw(0, 1, done+" "+counted(total, "dead letter"))
 		return e.advise(err)

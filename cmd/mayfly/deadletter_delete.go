@@ -6,10 +6,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 )
 
-type deadletterDeleteCommand struct {
-	chosenFlags
-	endpointFlags
-}
+type deadletterDeleteCommand struct{ chosenFlags }
 
 // Help returns the text of --help below the flags.
 func (deadletterDeleteCommand) Help() string {
@@ -21,15 +18,5 @@ func (deadletterDeleteCommand) Help() string {
 
 // Run deletes the chosen dead letters.
 func (c deadletterDeleteCommand) Run(ctx context.Context, s streams) error {
-	if err := c.check(); err != nil {
-		return err
-	}
-	e, err := c.connect(ctx, serviceDynamoDB)
-	if err != nil {
-		return err
-	}
-	db := e.dynamodb()
-	return c.change(ctx, s, e, "delete", "deleted", func(ids ...string) (int, error) {
-		return deliver.DeleteDeadLetters(ctx, db, ids...)
-	})
+	return c.change(ctx, s, "delete", "deleted", deliver.DeleteDeadLetters)
 }

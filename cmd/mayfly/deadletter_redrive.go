@@ -6,10 +6,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 )
 
-type deadletterRedriveCommand struct {
-	chosenFlags
-	endpointFlags
-}
+type deadletterRedriveCommand struct{ chosenFlags }
 
 // Help returns the text of --help below the flags.
 func (deadletterRedriveCommand) Help() string {
@@ -23,15 +20,5 @@ A redriven dead letter is delivered at once, under the same ID. Its attempts are
 
 // Run delivers the chosen dead letters again.
 func (c deadletterRedriveCommand) Run(ctx context.Context, s streams) error {
-	if err := c.check(); err != nil {
-		return err
-	}
-	e, err := c.connect(ctx, serviceDynamoDB)
-	if err != nil {
-		return err
-	}
-	db := e.dynamodb()
-	return c.change(ctx, s, e, "redrive", "redriven", func(ids ...string) (int, error) {
-		return deliver.RedriveDeadLetters(ctx, db, ids...)
-	})
+	return c.change(ctx, s, "redrive", "redriven", deliver.RedriveDeadLetters)
 }

@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/mayflydb/mayfly/guard"
@@ -47,12 +45,14 @@ func (c guardInitCommand) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	p := &initProgress{bar: newBar(s.err), s: s, began: time.Now()}
+	p := newProgress(s.err)
 	report, err := guard.Init(ctx, guard.InitOptions{
 		DB: e.dynamodb(), Table: c.Table, Attribute: c.Attribute, Version: c.Version, IndexName: c.Index, Key: c.Key, Granularity: c.Granularity, Shards: c.Shards,
 		Segments: c.Segments, MaxRCU: c.MaxRCU, MaxWCU: c.MaxWCU, DryRun: c.DryRun, Logger: c.logger(s.err),
-	}, p.show)
-	p.bar.clear()
+	}, func(done, total int64) {
+		p.show(done, total, fmt.Sprintf("%d of about %d items", done, max(total, done)))
+	})
+	p.clear()
 	if ctx.Err() != nil {
 		return advise(fmt.Errorf("interrupted after %d items read and %d written", report.Scanned, report.Written), "run the same command again to continue")
 	}
@@ -63,9 +63,7 @@ func (c guardInitCommand) Run(ctx context.Context, s streams) error {
 		return e.adviseGuard(err)
 	}
 	if c.JSON {
-		encoder := json.NewEncoder(s.out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(report)
+		return writeIndentedJSON(s.out, report)
 	}
 	c.tell(s, report)
 	return nil
@@ -94,27 +92,5 @@ func (c guardInitCommand) tell(s streams, r guard.InitReport) {
 		if x.n > 0 {
 			fmt.Fprintf(s.out, "%d %s\n", x.n, x.what)
 		}
-	}
-}
-
-// initProgress shows progress: a bar on a terminal, otherwise occasional lines.
-type initProgress struct {
-	bar   bar
-	s     streams
-	mu    sync.Mutex
-	began time.Time // start of the run, later the time of the last line
-}
-
-func (p *initProgress) show(done, total int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	text := fmt.Sprintf("%d of about %d items", done, max(total, done))
-	if p.bar.terminal != nil {
-		p.bar.draw(done, max(total, done), text)
-		return
-	}
-	if time.Since(p.began) >= progressEvery {
-		p.began = time.Now()
-		fmt.Fprintln(p.s.err, text)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -229,7 +230,7 @@ func (c guardRunCommand) worker() string {
 	if name == "" {
 		name, _ = os.Hostname()
 	}
-	return orText(name, "worker") + "-" + strings.ToLower(rand.Text()[:8])
+	return cmp.Or(name, "worker") + "-" + strings.ToLower(rand.Text()[:8])
 }
 
 // standing returns the data of the tables for metrics.

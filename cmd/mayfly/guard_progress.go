@@ -14,10 +14,8 @@ import (
 )
 
 const (
-	// interval of lines about one activity, without a terminal
-	progressEvery = 10 * time.Second
-	barAfter      = time.Second            // shorter activities have no bar
-	barEvery      = 200 * time.Millisecond // interval of redrawing the bar
+	barAfter = time.Second            // shorter activities have no bar
+	barEvery = 200 * time.Millisecond // interval of redrawing the bar
 )
 
 // guardProgress shows scans and other long activities: a bar on a terminal, otherwise lines of the

@@ -1,8 +1,8 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -62,9 +62,7 @@ func (c guardStatusCommand) Run(ctx context.Context, s streams) (err error) {
 		return e.adviseGuard(err)
 	}
 	if c.JSON {
-		encoder := json.NewEncoder(s.out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(status)
+		return writeIndentedJSON(s.out, status)
 	}
 	return writeStatus(s.out, status)
 }
@@ -163,7 +161,7 @@ func writeShares(out io.Writer, s *guard.Status) error {
 		}
 		slices.Sort(names)
 		for _, name := range names {
-			t.add(share.Of, orText(name, "-"), fmt.Sprint(len(owners[name])), lowest(owners[name]))
+			t.add(share.Of, cmp.Or(name, "-"), fmt.Sprint(len(owners[name])), lowest(owners[name]))
 		}
 	}
 	return t.write(out)

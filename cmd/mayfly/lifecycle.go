@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -92,7 +93,7 @@ func (e *endpoint) adviseLifecycle(err error, names ...string) error {
 		lc = names[0]
 	}
 	if len(names) > 1 {
-		entity = orText(names[1], entity)
+		entity = cmp.Or(names[1], entity)
 	}
 	var inUse *lifecycle.InUse
 	var underWay *lifecycle.UnderWay

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/mayflydb/mayfly/lifecycle"
 )
@@ -35,11 +34,8 @@ func (c lifecycleListCommand) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return e.adviseLifecycle(err)
 	}
-	if len(names) == 0 && !c.JSON {
-		fmt.Fprintln(s.out, "no lifecycles")
-		return nil
-	}
-	shown := table{heading: []string{"Lifecycle", "Version", "State", "Entities", "Next (UTC)"}}
+	heading := []string{"Lifecycle", "Version", "State", "Entities", "Next (UTC)"}
+	shown := listing{table: table{heading: heading}, plural: "lifecycles", json: c.JSON}
 	for _, name := range names {
 		d, version, err := l.Definition(ctx, name)
 		if err != nil {
@@ -76,10 +72,7 @@ func (c lifecycleListCommand) Run(ctx context.Context, s streams) error {
 			shown.add(name, fmt.Sprint(version), state, fmt.Sprint(counts[state]), at)
 		}
 	}
-	if c.JSON {
-		return nil
-	}
-	return shown.write(s.out)
+	return shown.end(s)
 }
 
 type lifecycleShowCommand struct {
@@ -189,7 +182,7 @@ func (c lifecycleShowCommand) showNow(ctx context.Context, s streams, e *endpoin
 	for _, a := range ahead {
 		calls := a.Handler
 		if a.Input != "" {
-			calls += " with " + clipped(a.Input, inputWide)
+			calls += " with " + shortened(a.Input, inputWide)
 		}
 		shown.add(utcText(a.At), inText(a.At.Sub(now).Round(time.Millisecond)), a.To, a.When, calls)
 	}
@@ -197,14 +190,6 @@ func (c lifecycleShowCommand) showNow(ctx context.Context, s streams, e *endpoin
 }
 
 const inputWide = 60 // maximum number of letters of an input
-
-// clipped returns a text, cut to at most most letters.
-func clipped(text string, most int) string {
-	if utf8.RuneCountInString(text) > most {
-		text = string([]rune(text)[:most-1]) + "…"
-	}
-	return text
-}
 
 // nowJSON prints the same as showNow in JSON, after the lines of events.
 func (c lifecycleShowCommand) nowJSON(ctx context.Context, s streams, e *endpoint, l *lifecycle.Lifecycles, en lifecycle.Entity) error {
@@ -264,14 +249,9 @@ func (c lifecycleShowCommand) showAll(ctx context.Context, s streams, l *lifecyc
 	if !c.JSON {
 		fmt.Fprintf(s.out, "%s\nversion %d\n\n", strings.TrimRight(d.Text(), "\n"), version)
 	}
-	shown := table{heading: []string{"Entity", "State", "Since (UTC)", "Next", "When (UTC)", ""}}
+	heading := []string{"Entity", "State", "Since (UTC)", "Next", "When (UTC)", ""}
+	shown := listing{table: table{heading: heading}, json: c.JSON}
 	for _, en := range first.sorted() {
-		if c.JSON {
-			if err := writeJSON(s.out, entityJSON(en)); err != nil {
-				return err
-			}
-			continue
-		}
 		at, mark := "", cmp.Or(en.Ended, en.Problem)
 		if !en.Next.IsZero() {
 			at = utcText(en.Next)
@@ -279,12 +259,11 @@ func (c lifecycleShowCommand) showAll(ctx context.Context, s streams, l *lifecyc
 		if !en.Paused.IsZero() {
 			mark = "paused"
 		}
-		shown.add(en.ID, en.State, utcText(en.Since), en.NextTo, at, mark)
+		if err := shown.show(s, entityJSON(en), en.ID, en.State, utcText(en.Since), en.NextTo, at, mark); err != nil {
+			return err
+		}
 	}
-	if c.JSON {
-		return nil
-	}
-	return shown.write(s.out)
+	return shown.end(s)
 }
 
 // eventJSON returns the JSON object of an event.

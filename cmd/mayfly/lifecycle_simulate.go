@@ -217,21 +217,16 @@ func (sim *simulation) print(s streams, d *lifecycle.Definition) error {
 	ways := slices.SortedFunc(maps.Keys(sim.mu.ways), func(a, b wayKey) int {
 		return cmp.Or(cmp.Compare(place[a.from], place[b.from]), cmp.Compare(place[a.to], place[b.to]))
 	})
-	shown := table{heading: []string{"From", "To", "Transitions", "First (UTC)", "Last (UTC)"}}
+	heading := []string{"From", "To", "Transitions", "First (UTC)", "Last (UTC)"}
+	shown := listing{table: table{heading: heading}, json: sim.JSON}
 	for _, k := range ways {
 		w := sim.mu.ways[k]
-		if sim.JSON {
-			if err := writeJSON(s.out, map[string]any{"from": k.from, "to": k.to, "transitions": w.n, "first": wireTimeOf(w.first), "last": wireTimeOf(w.last)}); err != nil {
-				return err
-			}
-			continue
+		line := map[string]any{"from": k.from, "to": k.to, "transitions": w.n, "first": wireTimeOf(w.first), "last": wireTimeOf(w.last)}
+		if err := shown.show(s, line, k.from, k.to, fmt.Sprint(w.n), utcText(w.first), utcText(w.last)); err != nil {
+			return err
 		}
-		shown.add(k.from, k.to, fmt.Sprint(w.n), utcText(w.first), utcText(w.last))
 	}
-	if sim.JSON {
-		return nil
-	}
-	if err := shown.write(s.out); err != nil {
+	if err := shown.end(s); err != nil || sim.JSON {
 		return err
 	}
 	for _, h := range slices.Sorted(maps.Keys(sim.mu.calls)) {

@@ -9,7 +9,7 @@ import (
 // listing prints rows as a table, or as JSON lines. All commands that list a table share it.
 type listing struct {
 	table
-	plural string // the rows, for "no reminders"
+	plural string // the rows, for "no reminders"; "": a table without rows is its heading
 	json   bool   // print JSON lines instead of a table
 	limit  int    // maximum number of rows; 0: no limit
 	hint   string // how to see more than limit rows
@@ -44,7 +44,7 @@ func (l *listing) end(s streams) error {
 	switch {
 	case l.json:
 		return nil
-	case len(l.rows) == 0:
+	case len(l.rows) == 0 && l.plural != "":
 		_, err := fmt.Fprintln(s.out, "no "+l.plural)
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -50,7 +51,7 @@ func readWall(text string, part []string, zone *time.Location) (moment, error) {
 	if part[4] != "" && part[3] == "" {
 		return moment{}, fmt.Errorf("invalid time %q: it has a fraction but no seconds", text)
 	}
-	wall := part[1] + "T" + orText(part[2], "00:00") + orText(part[3], ":00") + part[4]
+	wall := part[1] + "T" + cmp.Or(part[2], "00:00") + cmp.Or(part[3], ":00") + part[4]
 	expression, err := cron.Parse("instant("+wall+")", zone)
 	if err != nil {
 		return moment{}, fmt.Errorf("invalid time %q: no such date or time", text)
@@ -59,11 +60,13 @@ func readWall(text string, part []string, zone *time.Location) (moment, error) {
 	return moment{at: at, wall: wall}, nil
 }
 
-func orText(text, otherwise string) string {
-	if text == "" {
-		return otherwise
+// readZone returns the time zone of --zone.
+func readZone(name string) (*time.Location, error) {
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		return nil, misused(fmt.Errorf("--zone: unknown time zone %q", name), "for example --zone Europe/Berlin")
 	}
-	return text
+	return zone, nil
 }
 
 // ceil returns t, rounded up.

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/mayflydb/mayfly/planner"
@@ -84,7 +83,7 @@ func (f workloadFlags) plan() (*planner.Report, error) {
 	}
 	report, err := planner.Make(w, prices)
 	if err != nil {
-		return nil, misused(oneLineError(err), "mayfly plan --help")
+		return nil, misusedOptions(err, nil, "mayfly plan --help")
 	}
 	return report, nil
 }
@@ -161,7 +160,8 @@ func (f workloadFlags) prices() (*planner.Prices, error) {
 	defer file.Close()
 	prices, err := planner.ReadPrices(file)
 	if err != nil {
-		return nil, misused(fmt.Errorf("--prices %s: %w", f.Prices, oneLineError(err)), "mayfly plan prices > prices.yaml prints a table to edit")
+		err = fmt.Errorf("--prices %s: %s", f.Prices, complaints(err, nil))
+		return nil, misused(err, "mayfly plan prices > prices.yaml prints a table to edit")
 	}
 	return prices, nil
 }
@@ -173,14 +173,6 @@ func adviseFile(flag string, err error) error {
 		err = fmt.Errorf("%s: %w", path.Path, path.Err)
 	}
 	return misused(fmt.Errorf("%s %w", flag, err), "")
-}
-
-// oneLineError returns joined errors as one line.
-func oneLineError(err error) error {
-	if text := err.Error(); strings.Contains(text, "\n") {
-		return errors.New(strings.ReplaceAll(text, "\n", "; "))
-	}
-	return err
 }
 
 // writeNew replaces a file by renaming a complete new one, so that no reader sees half of it.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/mayflydb/mayfly/planner"
@@ -20,11 +21,7 @@ func (planPricesCommand) Help() string {
 
 // Run prints the table.
 func (c planPricesCommand) Run(_ context.Context, s streams) error {
-	name := planner.USEast1
-	if c.Name != "" {
-		name = c.Name
-	}
-	text, err := planner.Table(name)
+	text, err := planner.Table(cmp.Or(c.Name, planner.USEast1))
 	if err != nil {
 		return misused(err, "print one with mayfly plan prices, edit it, and pass the file to --prices")
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 )
 
@@ -40,9 +39,7 @@ func (c planShowCommand) Run(_ context.Context, s streams) error {
 		fmt.Fprintf(s.err, "wrote %s\n", c.Page)
 	}
 	if c.JSON {
-		encoder := json.NewEncoder(s.out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(report)
+		return writeIndentedJSON(s.out, report)
 	}
 	return report.WriteText(s.out)
 }

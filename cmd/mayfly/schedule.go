@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -102,7 +103,7 @@ func (t timetable) after(from time.Time) (occurrence time.Time, ok bool) {
 // timetable returns the schedule's timetable. The anchor of an updated rate is known only from
 // mayfly's tables.
 func (d *scheduleDocument) timetable() (timetable, error) {
-	zone, err := cron.Zone(orText(aws.ToString(d.ScheduleExpressionTimezone), zoneDefault))
+	zone, err := cron.Zone(cmp.Or(aws.ToString(d.ScheduleExpressionTimezone), zoneDefault))
 	if err != nil {
 		return timetable{}, err
 	}
@@ -164,7 +165,7 @@ func (f whenFlags) given() bool {
 // read returns the expression of the flags: AWS's form if it is exact enough, otherwise mayfly's
 // own. extended is set if the endpoint may support mayfly's form, exact if it certainly does.
 func (f whenFlags) read(now func() time.Time, extended, exact bool) (when, error) {
-	w := when{zone: orText(f.Zone, zoneDefault)}
+	w := when{zone: cmp.Or(f.Zone, zoneDefault)}
 	zone, err := cron.Zone(w.zone)
 	if err != nil {
 		return w, misused(err, "use a name such as Europe/Berlin, America/New_York or UTC")
@@ -225,7 +226,7 @@ func exampleCron(fields string) string {
 	return "cron(" + strings.Join(f, " ") + " *)"
 }
 
-// readBound parses --start or --end.
+// readBound parses the time of a flag that bounds a range; zero: not set.
 func readBound(flag, text string, zone *time.Location, now func() time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -130,7 +131,7 @@ func documentError(err error) error {
 	case errors.As(err, &typ) && strings.HasSuffix(typ.Field, "Input"):
 		return fmt.Errorf("%s must be a string; write JSON in it as \"{\\\"a\\\":1}\"", typ.Field)
 	case errors.As(err, &typ):
-		return fmt.Errorf("%s must not be a JSON %s", orText(typ.Field, "the schedule"), typ.Value)
+		return fmt.Errorf("%s must not be a JSON %s", cmp.Or(typ.Field, "the schedule"), typ.Value)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return errors.New("the JSON object is incomplete")
 	}
@@ -177,7 +178,7 @@ func (d *scheduleDocument) createInput() *scheduler.CreateScheduleInput {
 		window = &types.FlexibleTimeWindow{Mode: types.FlexibleTimeWindowModeOff}
 	}
 	return &scheduler.CreateScheduleInput{
-		Name: &d.Name, GroupName: aws.String(orText(d.GroupName, groupDefault)), Description: d.Description, ScheduleExpression: &d.ScheduleExpression,
+		Name: &d.Name, GroupName: aws.String(cmp.Or(d.GroupName, groupDefault)), Description: d.Description, ScheduleExpression: &d.ScheduleExpression,
 		ScheduleExpressionTimezone: d.ScheduleExpressionTimezone, StartDate: (*time.Time)(d.StartDate), EndDate: (*time.Time)(d.EndDate),
 		State: types.ScheduleState(d.State), ActionAfterCompletion: types.ActionAfterCompletion(d.ActionAfterCompletion), FlexibleTimeWindow: window,
 		KmsKeyArn: d.KmsKeyArn, Target: d.Target,

@@ -87,30 +87,24 @@ func (c scheduleGroupListCommand) Run(ctx context.Context, s streams) error {
 	if c.Prefix != "" {
 		in.NamePrefix = &c.Prefix
 	}
-	shown := table{heading: []string{"Name", "State", "Created (UTC)"}}
+	shown := listing{table: table{heading: []string{"Name", "State", "Created (UTC)"}}, json: c.JSON}
 	for pages := scheduler.NewListScheduleGroupsPaginator(e.scheduler(), in); pages.HasMorePages(); {
 		out, err := pages.NextPage(ctx)
 		if err != nil {
 			return e.advise(err)
 		}
 		for _, g := range out.ScheduleGroups {
-			if c.JSON {
-				line := struct {
-					Arn, Name, State                   *string
-					CreationDate, LastModificationDate *wireTime
-				}{g.Arn, g.Name, aws.String(string(g.State)), (*wireTime)(g.CreationDate), (*wireTime)(g.LastModificationDate)}
-				if err := writeJSON(s.out, line); err != nil {
-					return err
-				}
-				continue
+			line := struct {
+				Arn, Name, State                   *string
+				CreationDate, LastModificationDate *wireTime
+			}{g.Arn, g.Name, aws.String(string(g.State)), (*wireTime)(g.CreationDate), (*wireTime)(g.LastModificationDate)}
+			err := shown.show(s, line, aws.ToString(g.Name), string(g.State), utcText(aws.ToTime(g.CreationDate)))
+			if err != nil {
+				return err
 			}
-			shown.add(aws.ToString(g.Name), string(g.State), utcText(aws.ToTime(g.CreationDate)))
 		}
 	}
-	if c.JSON {
-		return nil
-	}
-	return shown.write(s.out)
+	return shown.end(s)
 }
 
 type scheduleGroupDeleteCommand struct {

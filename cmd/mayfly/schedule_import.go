@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"hash/maphash"
 	"io"
-	"os"
 	"sort"
 	"strings"
 	"sync"
@@ -92,25 +90,6 @@ func (c scheduleImportCommand) Run(ctx context.Context, s streams) error {
 	})
 	line.clear()
 	return i.finish(s, err)
-}
-
-// openInput opens a file or standard input, and returns its size, or 0 if it is unknown.
-func openInput(name string) (io.ReadCloser, int64, error) {
-	if name == "-" {
-		return io.NopCloser(os.Stdin), 0, nil
-	}
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, 0, misused(err, "give an existing file, or - for standard input")
-	}
-	info, err := file.Stat()
-	if err == nil && info.IsDir() {
-		err = misused(fmt.Errorf("%s is a directory", name), "give an existing file, or - for standard input")
-	}
-	if err != nil {
-		return nil, 0, errors.Join(err, file.Close())
-	}
-	return file, info.Size(), nil
 }
 
 // run reads the file and puts the schedules, several in parallel.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -79,7 +80,7 @@ func (i *importer) read(l numbered) (*scheduleDocument, error) {
 	if i.command.GroupName != "" {
 		d.GroupName = i.command.GroupName
 	}
-	d.GroupName = orText(d.GroupName, groupDefault)
+	d.GroupName = cmp.Or(d.GroupName, groupDefault)
 	hash := maphash.Comparable(i.seed, scheduleName{d.GroupName, d.Name})
 	if first, twice := i.seen[hash]; twice {
 		return nil, fmt.Errorf("%s/%s is also on line %d", d.GroupName, d.Name, first)
@@ -167,9 +168,9 @@ func differing(have, want *scheduleDocument, now time.Time) (names []string) {
 func (d *scheduleDocument) members(now time.Time) map[string]any {
 	full := *d
 	full.Arn, full.CreationDate, full.LastModificationDate, full.NextFiring = "", nil, nil, nil
-	full.GroupName = orText(full.GroupName, groupDefault)
-	full.State = orText(full.State, stateEnabled)
-	full.ActionAfterCompletion = orText(full.ActionAfterCompletion, string(types.ActionAfterCompletionNone))
+	full.GroupName = cmp.Or(full.GroupName, groupDefault)
+	full.State = cmp.Or(full.State, stateEnabled)
+	full.ActionAfterCompletion = cmp.Or(full.ActionAfterCompletion, string(types.ActionAfterCompletionNone))
 	if aws.ToString(full.ScheduleExpressionTimezone) == "" {
 		full.ScheduleExpressionTimezone = aws.String(zoneDefault)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -75,7 +76,7 @@ func scheduleRow(d *scheduleDocument, now time.Time) []string {
 
 // expressionText returns the expression, with the zone if it matters.
 func expressionText(d *scheduleDocument) string {
-	zone := orText(aws.ToString(d.ScheduleExpressionTimezone), zoneDefault)
+	zone := cmp.Or(aws.ToString(d.ScheduleExpressionTimezone), zoneDefault)
 	if zone == zoneDefault || strings.HasPrefix(d.ScheduleExpression, "rate(") || strings.HasPrefix(d.ScheduleExpression, "every(") {
 		return d.ScheduleExpression
 	}

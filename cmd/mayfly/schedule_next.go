@@ -120,7 +120,7 @@ func (c scheduleNextCommand) timetableOf(ctx context.Context) (t timetable, now,
 // print prints the firings after an instant.
 func (c scheduleNextCommand) print(s streams, t timetable, from, now time.Time) error {
 	zone := t.zone.String()
-	shown := table{heading: []string{zone, "UTC", "In"}}
+	shown := listing{table: table{heading: []string{zone, "UTC", "In"}}, plural: "further firing", json: c.JSON}
 	if zone == zoneDefault {
 		shown.heading = shown.heading[1:]
 	}
@@ -130,33 +130,21 @@ func (c scheduleNextCommand) print(s streams, t timetable, from, now time.Time) 
 			break
 		}
 		from = at
-		in := at.Sub(now)
-		if c.JSON {
-			line := struct {
-				At    wireTime `json:"at"`
-				Local string   `json:"local"`
-				InMS  int64    `json:"in_ms"`
-			}{wireTime(at), wallText(at.In(t.zone)) + at.In(t.zone).Format("Z07:00"), in.Milliseconds()}
-			if err := writeJSON(s.out, line); err != nil {
-				return err
-			}
-			continue
-		}
-		local := at.In(t.zone)
+		in, local := at.Sub(now), at.In(t.zone)
+		line := struct {
+			At    wireTime `json:"at"`
+			Local string   `json:"local"`
+			InMS  int64    `json:"in_ms"`
+		}{wireTime(at), wallText(local) + local.Format("Z07:00"), in.Milliseconds()}
 		row := []string{local.Format("Mon ") + strings.Replace(wallText(local), "T", " ", 1) + local.Format(" MST"), at.Format("Mon ") + utcText(at), inText(in)}
 		if zone == zoneDefault {
 			row = row[1:]
 		}
-		shown.add(row...)
+		if err := shown.show(s, line, row...); err != nil {
+			return err
+		}
 	}
-	if c.JSON {
-		return nil
-	}
-	if len(shown.rows) == 0 {
-		fmt.Fprintln(s.out, "no further firing")
-		return nil
-	}
-	return shown.write(s.out)
+	return shown.end(s)
 }
 
 // inText returns a duration from now as text.

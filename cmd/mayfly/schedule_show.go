@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -61,7 +62,7 @@ func writeSchedule(w io.Writer, d *scheduleDocument, now time.Time) error {
 	lines.add("ARN", d.Arn)
 	lines.add("description", aws.ToString(d.Description))
 	lines.add("state", d.State)
-	lines.add("expression", d.ScheduleExpression+" in "+orText(aws.ToString(d.ScheduleExpressionTimezone), zoneDefault))
+	lines.add("expression", d.ScheduleExpression+" in "+cmp.Or(aws.ToString(d.ScheduleExpressionTimezone), zoneDefault))
 	lines.time("start", d.StartDate)
 	lines.time("end", d.EndDate)
 	if window := d.FlexibleTimeWindow; window != nil && window.Mode == types.FlexibleTimeWindowModeFlexible {

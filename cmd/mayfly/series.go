@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,7 +61,7 @@ func (e *endpoint) adviseSeries(err error, name string) error {
 	var unfit *timeseries.SpecError
 	switch {
 	case errors.As(err, &unfit):
-		return misusedOptions(unfit.Err, func(setting string) string { return orText(seriesFlagNames[setting], setting) }, "mayfly series create --help")
+		return misusedOptions(unfit.Err, func(setting string) string { return cmp.Or(seriesFlagNames[setting], setting) }, "mayfly series create --help")
 	case errors.Is(err, timeseries.ErrNoSeries):
 		return advise(fmt.Errorf("series %q not found at %s", name, e.name()), "mayfly series create %s --retention 30d", name)
 	case errors.Is(err, timeseries.ErrNoLatest):

@@ -34,7 +34,7 @@ stream until it is in a file, for at most 24 hours.`
 func (c seriesArchiveCommand) Run(ctx context.Context, s streams) error {
 	store, err := openStore(ctx, c.To)
 	if err != nil {
-		return &advised{error: err, next: "mayfly series archive --help", exit: exitUsage}
+		return misused(err, "mayfly series archive --help")
 	}
 	e, series, err := c.openSeries(ctx)
 	if err != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -50,9 +49,7 @@ func (c seriesCreateCommand) Run(ctx context.Context, s streams) error {
 	}
 	spec := series.Spec()
 	if c.JSON {
-		encoder := json.NewEncoder(s.out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(spec)
+		return writeIndentedJSON(s.out, spec)
 	}
 	retention := "for ever"
 	if spec.Retention > 0 {

@@ -39,22 +39,34 @@ func (c seriesExportCommand) Run(ctx context.Context, s streams) error {
 	o := archive.ExportOptions{Segments: c.Segments, Rows: c.Rows, Eventual: c.Eventual}
 	store, err := openStore(ctx, c.To)
 	if err != nil {
-		return &advised{error: err, next: "mayfly series export --help", exit: exitUsage}
+		return misused(err, "mayfly series export --help")
 	}
 	e, series, err := c.openSeries(ctx)
 	if err != nil {
 		return err
 	}
-	if o.From, o.To, err = between(c.From, c.Until, c.Zone, e.now(ctx)); err != nil {
+	zone, err := readZone(c.Zone)
+	if err != nil {
 		return err
 	}
-	p := &exportProgress{bar: newBar(s.err), s: s, began: time.Now(), printed: time.Now()}
-	if p.total, err = series.Count(ctx); err != nil {
+	now := func() time.Time { return e.now(ctx) }
+	if o.From, err = readBound("--from", c.From, zone, now); err != nil {
+		return err
+	}
+	if o.To, err = readBound("--until", c.Until, zone, now); err != nil {
+		return err
+	}
+	p := newProgress(s.err)
+	total, err := series.Count(ctx)
+	if err != nil {
 		return e.adviseSeries(err, c.Name)
 	}
-	o.Progress = p.show
+	o.Progress = func(r archive.Report) {
+		text := fmt.Sprintf("%d samples read, %d written, %.0f/s", r.Read, r.Written, p.perSecond(max(r.Read, r.Written)))
+		p.show(r.Read+r.Written, 2*max(total, r.Read), text)
+	}
 	report, err := archive.New(store).Export(ctx, series, o)
-	p.bar.clear()
+	p.clear()
 	if err != nil {
 		if ctx.Err() != nil {
 			return advise(errors.New("interrupted"), "run it again; each day's file is unchanged or complete")
@@ -64,7 +76,7 @@ func (c seriesExportCommand) Run(ctx context.Context, s streams) error {
 	if c.JSON {
 		return json.NewEncoder(s.out).Encode(report)
 	}
-	fmt.Fprintf(s.out, "%s in %s in %s, in %s\n", counted(int(report.Written), "sample"), counted(int(report.Files), "file"), store, time.Since(p.began).Round(time.Millisecond))
+	fmt.Fprintf(s.out, "%s in %s in %s, in %s\n", counted(int(report.Written), "sample"), counted(int(report.Files), "file"), store, p.took())
 	if report.Kept > 0 {
 		fmt.Fprintf(s.out, "%d of them were in the files already and have left the table\n", report.Kept)
 	}
@@ -79,28 +91,6 @@ func openStore(ctx context.Context, place string) (archive.Store, error) {
 	return archive.Dir(place), nil
 }
 
-// between parses the bounds of a range.
-func between(from, until, zone string, now time.Time) (first, last time.Time, err error) {
-	location, err := time.LoadLocation(zone)
-	if err != nil {
-		return first, last, misused(fmt.Errorf("--zone: unknown time zone %q", zone), "for example --zone Europe/Berlin")
-	}
-	for _, x := range []struct {
-		flag, text string
-		to         *time.Time
-	}{{"--from", from, &first}, {"--until", until, &last}} {
-		if x.text == "" {
-			continue
-		}
-		m, err := readMoment(x.text, location, func() time.Time { return now })
-		if err != nil {
-			return first, last, misused(fmt.Errorf("%s: %w", x.flag, err), "")
-		}
-		*x.to = m.at
-	}
-	return first, last, nil
-}
-
 // adviseArchive returns an error of package archive with the next step.
 func (e *endpoint) adviseArchive(err error, name string) error {
 	var mixed *archive.MixedError
@@ -108,30 +98,4 @@ func (e *endpoint) adviseArchive(err error, name string) error {
 		return advise(err, "use another directory; mayfly series range --archive reads either kind")
 	}
 	return e.adviseSeries(err, name)
-}
-
-// exportProgress shows progress: a bar on a terminal, otherwise occasional lines.
-type exportProgress struct {
-	bar            bar
-	s              streams
-	total          int64
-	began, printed time.Time
-	drawn          time.Time
-}
-
-const drawEvery = 100 * time.Millisecond
-
-func (p *exportProgress) show(r archive.Report) {
-	text := fmt.Sprintf("%d samples read, %d written, %.0f/s", r.Read, r.Written, float64(max(r.Read, r.Written))/max(time.Since(p.began).Seconds(), 1e-3))
-	if p.bar.terminal != nil {
-		if time.Since(p.drawn) >= drawEvery {
-			p.drawn = time.Now()
-			p.bar.draw(r.Read+r.Written, 2*max(p.total, r.Read), text)
-		}
-		return
-	}
-	if time.Since(p.printed) >= progressEvery {
-		p.printed = time.Now()
-		fmt.Fprintln(p.s.err, text)
-	}
 }

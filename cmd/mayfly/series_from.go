@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/smithy-go"
@@ -82,18 +81,18 @@ type brokerIngest struct {
 	checkpoint string
 	r          *timeseries.Receiver
 	rejects    rejectsFile
-	progress   *ingestProgress
+	progress   *progress
 	log        *slog.Logger
 }
 
 func (b *brokerIngest) run(ctx context.Context) error {
 	defer b.rejects.Close()
-	b.progress = &ingestProgress{bar: newBar(b.s.err), s: b.s, name: b.name, began: time.Now(), printed: time.Now()}
+	b.progress = newProgress(b.s.err)
 	if !b.c.UntilCaughtUp && !b.c.JSON {
 		fmt.Fprintf(b.s.out, "reading %s as %s until stopped\n", b.name, b.checkpoint)
 	}
 	err := b.ingest(ctx)
-	b.progress.bar.clear()
+	b.progress.clear()
 	report := b.r.Report()
 	if b.c.JSON {
 		err = errors.Join(err, json.NewEncoder(b.s.out).Encode(struct {
@@ -101,7 +100,7 @@ func (b *brokerIngest) run(ctx context.Context) error {
 			timeseries.Report
 		}{b.name, report}))
 	} else if report.Messages > 0 || err == nil {
-		fmt.Fprintf(b.s.out, "%s: %s written of %s, in %s\n", b.name, counted(int(report.Written), "sample"), counted(int(report.Messages), "message"), time.Since(b.progress.began).Round(time.Millisecond))
+		fmt.Fprintf(b.s.out, "%s: %s written of %s, in %s\n", b.name, counted(int(report.Written), "sample"), counted(int(report.Messages), "message"), b.progress.took())
 		b.c.tellDetails(b.s, report, b.rejects.path)
 	}
 	switch {
@@ -170,7 +169,10 @@ func (b *brokerIngest) ingest(ctx context.Context) error {
 	})
 }
 
-func (b *brokerIngest) show() { b.progress.show(b.r.Report()) }
+func (b *brokerIngest) show() {
+	r := b.r.Report()
+	b.progress.show(r.Bytes, r.Bytes, ingestText(b.progress, b.name, r)) // the total of a broker is unknown
+}
 
 // aside writes rejected messages durably, since they are acknowledged afterwards. After a crash,
 // repeated messages appear twice.

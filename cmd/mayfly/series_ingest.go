@@ -68,10 +68,10 @@ func (c seriesIngestCommand) Run(ctx context.Context, s streams) error {
 		return c.fromBroker(ctx, s, mapping)
 	}
 	if len(c.Files) == 0 || c.UntilCaughtUp {
-		return &advised{error: errors.New("nothing to read: give files, or --from a broker (--until-caught-up works only with --from)"), next: "mayfly series ingest --help", exit: exitUsage}
+		return misused(errors.New("nothing to read: give files, or --from a broker (--until-caught-up works only with --from)"), "mayfly series ingest --help")
 	}
 	if len(c.Files) > 1 && (c.Rejects != "" || c.Checkpoint != "") {
-		return &advised{error: errors.New("--rejects and --checkpoint work with one file only"), next: "drop them, or give one file", exit: exitUsage}
+		return misused(errors.New("--rejects and --checkpoint work with one file only"), "drop them, or give one file")
 	}
 	e, series, err := c.openSeries(ctx)
 	if err != nil {
@@ -98,14 +98,14 @@ func (c seriesIngestCommand) writer(ctx context.Context, e *endpoint, series *ti
 	}
 	w, err := series.Writer(ctx, o)
 	if err != nil {
-		return nil, &advised{error: err, exit: exitUsage}
+		return nil, misused(err, "")
 	}
 	return w, nil
 }
 
 func (c seriesIngestCommand) mapping() (m timeseries.Mapping, err error) {
 	wrong := func(format string, args ...any) (timeseries.Mapping, error) {
-		return m, &advised{error: fmt.Errorf(format, args...), next: "mayfly series ingest --help", exit: exitUsage}
+		return m, misused(fmt.Errorf(format, args...), "mayfly series ingest --help")
 	}
 	m = timeseries.Mapping{
 		Device: c.Device, As: c.As, Time: c.Time, Metrics: c.Metrics, Tags: c.Tags, Measurement: c.Measurement, TimeFormat: timeseries.TimeFormat(c.TimeFormat), Header: c.Header,
@@ -138,7 +138,7 @@ func (c seriesIngestCommand) file(ctx context.Context, s streams, e *endpoint, w
 		format = timeseries.FormatOf(name)
 	}
 	if format == "" {
-		return &advised{error: fmt.Errorf("cannot tell the format of %s from its name", name), next: "set --format csv, ndjson or influx", exit: exitUsage}
+		return misused(fmt.Errorf("cannot tell the format of %s from its name", name), "set --format csv, ndjson or influx")
 	}
 	if m.Comma == 0 && strings.HasSuffix(strings.TrimSuffix(strings.ToLower(name), ".gz"), ".tsv") {
 		m.Comma = '\t'
@@ -150,11 +150,12 @@ func (c seriesIngestCommand) file(ctx context.Context, s streams, e *endpoint, w
 		}
 	}
 	defer rejects.Close()
-	p := &ingestProgress{bar: newBar(s.err), s: s, name: name, from: from, began: time.Now(), printed: time.Now()}
+	p := newProgress(s.err)
 	report, err := timeseries.Ingest(ctx, w, from, timeseries.IngestOptions{
-		Format: format, Mapping: m, Checkpoint: c.checkpointName(name), Restart: c.Restart, Rejects: rejects, Progress: p.show,
+		Format: format, Mapping: m, Checkpoint: c.checkpointName(name), Restart: c.Restart, Rejects: rejects,
+		Progress: func(r timeseries.Report) { p.show(from.read.Load(), from.size, ingestText(p, name, r)) },
 	})
-	p.bar.clear()
+	p.clear()
 	if c.JSON {
 		if err := json.NewEncoder(s.out).Encode(struct {
 			File string `json:"file"`
@@ -163,7 +164,7 @@ func (c seriesIngestCommand) file(ctx context.Context, s streams, e *endpoint, w
 			return err
 		}
 	} else if report.Lines > 0 {
-		c.tell(s, name, report, rejects, time.Since(p.began))
+		c.tell(s, name, report, rejects, p.took())
 	}
 	switch {
 	case err == nil:
@@ -171,9 +172,15 @@ func (c seriesIngestCommand) file(ctx context.Context, s streams, e *endpoint, w
 	case ctx.Err() != nil:
 		return advise(fmt.Errorf("interrupted at line %d of %s", report.Lines, name), "run it again to continue from its checkpoint")
 	case errors.Is(err, timeseries.ErrMapping):
-		return &advised{error: fmt.Errorf("%s: %w", name, err), next: "set --device (or --as NAME for all readings) and --time", exit: exitUsage}
+		return misused(fmt.Errorf("%s: %w", name, err), "set --device (or --as NAME for all readings) and --time")
 	}
 	return fmt.Errorf("%s: %w", name, e.adviseSeries(err, c.Name))
+}
+
+// ingestText returns the text about an ingest in progress.
+func ingestText(p *progress, name string, r timeseries.Report) string {
+	rate := p.perSecond(r.Lines - r.Resumed)
+	return fmt.Sprintf("%s: %d samples, %d rejected, %.0f/s", name, r.Written, r.Rejected, rate)
 }
 
 // checkpointName returns the name under which the position in the file is stored. Standard input
@@ -192,7 +199,7 @@ func (c seriesIngestCommand) tell(s streams, name string, r timeseries.Report, r
 	if r.Resumed > 0 {
 		fmt.Fprintf(s.out, "%s: continued after line %d\n", name, r.Resumed)
 	}
-	fmt.Fprintf(s.out, "%s: %s written of %s, in %s\n", name, counted(int(r.Written), "sample"), counted(int(r.Lines), "line"), took.Round(time.Millisecond))
+	fmt.Fprintf(s.out, "%s: %s written of %s, in %s\n", name, counted(int(r.Written), "sample"), counted(int(r.Lines), "line"), took)
 	c.tellDetails(s, r, rejects.path)
 }
 
@@ -235,25 +242,15 @@ func sortedKeys[K ~string, V any](m map[K]V) []K {
 // ingested is a file, unpacked if necessary, that counts the bytes read.
 type ingested struct {
 	io.Reader
-	file *os.File
+	file io.ReadCloser
 	size int64 // bytes; 0: unknown
 	read atomic.Int64
 }
 
-func openIngested(name string) (*ingested, error) {
-	in := &ingested{file: os.Stdin}
-	if name != "-" {
-		var err error
-		if in.file, err = os.Open(name); err != nil {
-			return nil, misused(err, "give an existing file, or - for standard input")
-		}
-	}
-	switch info, err := in.file.Stat(); {
-	case err == nil && info.IsDir():
-		in.file.Close()
-		return nil, misused(fmt.Errorf("%s is a directory", name), "give an existing file, or - for standard input")
-	case err == nil && info.Mode().IsRegular():
-		in.size = info.Size()
+func openIngested(name string) (in *ingested, err error) {
+	in = &ingested{}
+	if in.file, in.size, err = openInput(name); err != nil {
+		return nil, err
 	}
 	in.Reader = countedReader{in}
 	if strings.HasSuffix(strings.ToLower(name), ".gz") {
@@ -332,32 +329,4 @@ func (r *rejectsFile) Close() error {
 	}
 	r.file = nil
 	return err
-}
-
-// ingestProgress shows progress: a bar on a terminal, otherwise occasional lines.
-type ingestProgress struct {
-	bar            bar
-	s              streams
-	name           string
-	from           *ingested // nil: a broker
-	began, printed time.Time
-}
-
-func (p *ingestProgress) show(r timeseries.Report) {
-	if p.bar.terminal == nil && time.Since(p.printed) < progressEvery {
-		return
-	}
-	rate := float64(r.Lines-r.Resumed) / max(time.Since(p.began).Seconds(), 1e-3)
-	text := fmt.Sprintf("%s: %d samples, %d rejected, %.0f/s", p.name, r.Written, r.Rejected, rate)
-	if p.bar.terminal != nil {
-		read, size := r.Bytes, r.Bytes // the total of a broker is unknown
-		if p.from != nil {
-			read = p.from.read.Load()
-			size = max(p.from.size, read)
-		}
-		p.bar.draw(read, size, text)
-		return
-	}
-	p.printed = time.Now()
-	fmt.Fprintln(p.s.err, text)
 }

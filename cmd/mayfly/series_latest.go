@@ -62,24 +62,16 @@ func (c seriesLatestCommand) Run(ctx context.Context, s streams) error {
 	if more {
 		fmt.Fprintf(s.err, "mayfly: there are more than %d devices; raise --limit\n", c.Limit)
 	}
-	switch {
-	case c.JSON:
-		for _, sample := range samples {
-			if err := writeSampleJSON(s.out, sample); err != nil {
-				return err
-			}
-		}
-		return nil
-	case len(samples) == 0:
-		fmt.Fprintln(s.out, "no samples")
-		return nil
-	}
 	metrics := metricsOf(samples)
-	shown := table{heading: append([]string{"Device", "Time"}, metrics...)}
+	heading := append([]string{"Device", "Time"}, metrics...)
+	shown := listing{table: table{heading: heading}, plural: "samples", json: c.JSON}
 	for _, sample := range samples {
-		shown.add(append([]string{sample.Device, timeText(sample.Time)}, cellsOf(sample, metrics)...)...)
+		cells := append([]string{sample.Device, timeText(sample.Time)}, cellsOf(sample, metrics)...)
+		if err := shown.show(s, sampleJSONOf(sample), cells...); err != nil {
+			return err
+		}
 	}
-	return shown.write(s.out)
+	return shown.end(s)
 }
 
 // metricsOf returns the sorted metrics of all samples.

@@ -62,7 +62,7 @@ func (c seriesRangeCommand) Run(ctx context.Context, s streams) error {
 	}
 	r, err := c.reader(ctx, series)
 	if err != nil {
-		return &advised{error: err, next: "mayfly series range --help", exit: exitUsage}
+		return misused(err, "mayfly series range --help")
 	}
 	if c.Format == "plot" || c.Format == "svg" {
 		return e.adviseSeries(c.draw(ctx, s, r, q, zone), c.Name)
@@ -109,28 +109,21 @@ func (c seriesRangeCommand) reader(ctx context.Context, series *timeseries.Serie
 
 // query returns the query of the flags.
 func (c seriesRangeCommand) query(now time.Time) (q timeseries.Query, zone *time.Location, err error) {
-	if zone, err = time.LoadLocation(c.Zone); err != nil {
-		return q, nil, misused(fmt.Errorf("--zone: unknown time zone %q", c.Zone), "for example --zone Europe/Berlin")
+	if zone, err = readZone(c.Zone); err != nil {
+		return q, nil, err
 	}
 	q = timeseries.Query{Device: c.Device, Metrics: c.Metric, Newest: c.Newest, After: c.After}
+	if q.From, err = readBound("--from", c.From, zone, func() time.Time { return now }); err != nil {
+		return q, nil, err
+	}
+	if q.To, err = readBound("--to", c.To, zone, func() time.Time { return now }); err != nil {
+		return q, nil, err
+	}
 	if c.Last > 0 {
 		if c.From != "" || c.To != "" {
 			return q, nil, misused(errors.New("--last cannot be used with --from or --to"), "")
 		}
 		q.From = now.Add(-time.Duration(c.Last))
-	}
-	for _, x := range []struct {
-		flag, text string
-		to         *time.Time
-	}{{"--from", c.From, &q.From}, {"--to", c.To, &q.To}} {
-		if x.text == "" {
-			continue
-		}
-		m, err := readMoment(x.text, zone, func() time.Time { return now })
-		if err != nil {
-			return q, nil, misused(fmt.Errorf("%s: %w", x.flag, err), "")
-		}
-		*x.to = m.at
 	}
 	if !q.From.IsZero() && !q.To.IsZero() && q.To.Before(q.From) {
 		return q, nil, misused(fmt.Errorf("--to %s is before --from %s", c.To, c.From), "")
@@ -186,7 +179,7 @@ type shownSamples struct {
 func (x *shownSamples) add(s timeseries.Sample) error {
 	switch {
 	case x.format == "json":
-		return writeSampleJSON(x.to, s)
+		return writeJSON(x.to, sampleJSONOf(s))
 	case x.rows != nil:
 		return x.row(s)
 	}
@@ -306,8 +299,8 @@ type sampleJSON struct {
 	Tags   map[string]string  `json:"tags,omitempty"`
 }
 
-func writeSampleJSON(to io.Writer, s timeseries.Sample) error {
-	return writeJSON(to, sampleJSON{s.Device, timeText(s.Time), s.Values, s.Tags})
+func sampleJSONOf(s timeseries.Sample) sampleJSON {
+	return sampleJSON{s.Device, timeText(s.Time), s.Values, s.Tags}
 }
 
 func jsonBucket(b timeseries.Bucket) any {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -92,7 +93,7 @@ func (c triggerRunCommand) spec() (trigger.Spec, error) {
 		name = sourceText(c.Stream)
 	}
 	s := trigger.Spec{
-		Name: orText(c.Name, shortenedName("run-"+name)), Table: c.Table, Stream: c.Stream, Target: targetHere, Start: strings.ToUpper(strings.ReplaceAll(c.From, "-", "_")),
+		Name: cmp.Or(c.Name, shortenedName("run-"+name)), Table: c.Table, Stream: c.Stream, Target: targetHere, Start: strings.ToUpper(strings.ReplaceAll(c.From, "-", "_")),
 		Filter: patterns, Batch: c.Batch, Window: time.Duration(c.Window), Parallel: c.Parallel, Bisect: c.Bisect, Partial: c.Partial, Retries: c.Retries,
 		Age: time.Duration(c.MaxAge), OnFailure: c.OnFailure,
 	}

@@ -86,6 +86,13 @@ func marshalLine(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
+// writeIndentedJSON prints a value on several lines, for readers.
+func writeIndentedJSON(w io.Writer, v any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(v)
+}
+
 // writeJSON prints a value on a line of its own.
 func writeJSON(w io.Writer, v any) error {
 	text, err := marshalLine(v)
