@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -127,7 +126,7 @@ func (c benchCommand) options() (bench.Options, error) {
 	o := bench.Options{
 		Self: []string{self}, AllowRemote: c.AllowRemote, Dir: c.Dir, Durability: c.Durability, Quick: c.Quick, Only: c.Only,
 		Connections: c.Connections, Duration: c.Duration, Rounds: c.Rounds, Items: c.Items, Expiring: c.Expiring, Spread: c.Spread,
-		Burst: c.Burst, Pending: c.Pending, NATS: c.NATS, InMemory: c.InMemory, Version: version(), Commit: commit(),
+		Burst: c.Burst, Pending: c.Pending, NATS: c.NATS, InMemory: c.InMemory, Version: version(), Commit: readBuild().source(),
 	}
 	if c.URL != "" {
 		remote := parseRemote(c.URL)
@@ -151,24 +150,6 @@ func parseRemote(text string) bench.Remote {
 	server, durability, _ := strings.Cut(server, ":")
 	name, version, _ := strings.Cut(server, "@")
 	return bench.Remote{Name: name, URL: url, Version: version, Durability: durability}
-}
-
-// commit returns the commit that the program was built from, marked if files differed from it; empty
-// if the toolchain did not record it.
-func commit() (hash string) {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			hash = s.Value
-		case s.Key == "vcs.modified" && s.Value == "true":
-			hash += " (modified)"
-		}
-	}
-	return hash
 }
 
 func adviseBench(err error) error {

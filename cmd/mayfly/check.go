@@ -31,13 +31,8 @@ const exitDamaged = 3
 
 // Run checks a directory and prints its faults.
 func (c checkCommand) Run(ctx context.Context, s streams) error {
-	faults := faultList{s: s, json: c.JSON}
-	line := newBar(s.err)
-	err := mayfly.Check(ctx, c.Dir, percent(line, "checking "+c.Dir), func(f mayfly.Fault) {
-		line.clear()
-		faults.add(f)
-	})
-	line.clear()
+	faults := faultList{s: s, bar: newBar(s.err), json: c.JSON}
+	err := mayfly.Check(ctx, c.Dir, percent(faults.bar, "checking "+c.Dir), faults.add)
 	faults.end()
 	if err != nil {
 		return adviseStopped(err, c.Dir)
@@ -72,14 +67,16 @@ func percent(line bar, text string) func(done, total int64) {
 // faultsShown is the maximum number of faults printed as text.
 const faultsShown = 100
 
-// faultList prints faults as they are found.
+// faultList prints faults as they are found, in place of a bar.
 type faultList struct {
 	s    streams
+	bar  bar
 	json bool
 	n    int
 }
 
 func (l *faultList) add(f mayfly.Fault) {
+	l.bar.clear()
 	l.n++
 	switch {
 	case l.json:
@@ -89,8 +86,9 @@ func (l *faultList) add(f mayfly.Fault) {
 	}
 }
 
-// end prints the number of faults that were left out.
+// end clears the bar, and prints the number of faults that were left out.
 func (l *faultList) end() {
+	l.bar.clear()
 	if !l.json && l.n > faultsShown {
 		fmt.Fprintf(l.s.out, "and %d more; --json prints them all\n", l.n-faultsShown)
 	}

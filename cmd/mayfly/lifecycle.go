@@ -164,39 +164,37 @@ func eventLine(lc, id string, ev lifecycle.Event) string {
 	return text
 }
 
-// entityFlags name an entity.
-type entityFlags struct {
+// entityCommand changes an entity and prints the event.
+type entityCommand struct {
 	Lifecycle string `arg:"" help:"Name of the lifecycle."`
 	Entity    string `arg:"" help:"Name of the entity."`
-}
-
-// changing has the flags of all commands that change an entity.
-type changing struct {
-	JSON bool `name:"json" help:"Print JSON."`
+	JSON      bool   `name:"json" help:"Print JSON."`
 	endpointFlags
 }
 
-// do changes an entity and prints the event.
-func (c changing) do(ctx context.Context, s streams, entity entityFlags, change func(l *lifecycle.Lifecycles, e *endpoint) (lifecycle.Event, error)) error {
+// change calls do for the entity.
+func (c entityCommand) change(ctx context.Context, s streams, do entityChange) error {
 	e, l, err := c.lifecycles(ctx)
 	if err != nil {
 		return err
 	}
-	ev, err := change(l, e)
+	ev, err := do(l, ctx, c.Lifecycle, c.Entity)
 	if err != nil {
-		return e.adviseLifecycle(err, entity.Lifecycle, entity.Entity)
+		return e.adviseLifecycle(err, c.Lifecycle, c.Entity)
 	}
 	if c.JSON {
-		return writeJSON(s.out, eventJSON(entity.Entity, ev))
+		return writeJSON(s.out, eventJSON(c.Entity, ev))
 	}
-	_, err = fmt.Fprintln(s.out, eventLine(entity.Lifecycle, entity.Entity, ev))
+	_, err = fmt.Fprintln(s.out, eventLine(c.Lifecycle, c.Entity, ev))
 	return err
 }
 
+// entityChange changes an entity of a lifecycle, as the methods of Lifecycles do.
+type entityChange func(l *lifecycle.Lifecycles, ctx context.Context, name, id string) (lifecycle.Event, error)
+
 type lifecycleCreateCommand struct {
-	entityFlags
+	entityCommand
 	Attributes []string `arg:"" optional:"" help:"name=value; the value is a string or JSON."`
-	changing
 }
 
 // Help returns the text of --help below the flags.
@@ -214,15 +212,14 @@ func (c lifecycleCreateCommand) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	return c.do(ctx, s, c.entityFlags, func(l *lifecycle.Lifecycles, _ *endpoint) (lifecycle.Event, error) {
-		return l.Create(ctx, c.Lifecycle, c.Entity, attributes)
+	return c.change(ctx, s, func(l *lifecycle.Lifecycles, ctx context.Context, name, id string) (lifecycle.Event, error) {
+		return l.Create(ctx, name, id, attributes)
 	})
 }
 
 type lifecycleMoveCommand struct {
-	entityFlags
+	entityCommand
 	To string `arg:"" help:"Name of the state."`
-	changing
 }
 
 // Help returns the text of --help below the flags.
@@ -236,15 +233,14 @@ The entity's state must have a transition to the new one, with or without a time
 
 // Run moves an entity.
 func (c lifecycleMoveCommand) Run(ctx context.Context, s streams) error {
-	return c.do(ctx, s, c.entityFlags, func(l *lifecycle.Lifecycles, _ *endpoint) (lifecycle.Event, error) {
-		return l.Move(ctx, c.Lifecycle, c.Entity, c.To)
+	return c.change(ctx, s, func(l *lifecycle.Lifecycles, ctx context.Context, name, id string) (lifecycle.Event, error) {
+		return l.Move(ctx, name, id, c.To)
 	})
 }
 
 type lifecycleSetCommand struct {
-	entityFlags
+	entityCommand
 	Attributes []string `arg:"" help:"name=value; the value is a string or JSON. name= removes the attribute."`
-	changing
 }
 
 // Help returns the text of --help below the flags.
@@ -260,15 +256,12 @@ func (c lifecycleSetCommand) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	return c.do(ctx, s, c.entityFlags, func(l *lifecycle.Lifecycles, _ *endpoint) (lifecycle.Event, error) {
-		return l.Set(ctx, c.Lifecycle, c.Entity, attributes)
+	return c.change(ctx, s, func(l *lifecycle.Lifecycles, ctx context.Context, name, id string) (lifecycle.Event, error) {
+		return l.Set(ctx, name, id, attributes)
 	})
 }
 
-type lifecyclePauseCommand struct {
-	entityFlags
-	changing
-}
+type lifecyclePauseCommand struct{ entityCommand }
 
 // Help returns the text of --help below the flags.
 func (lifecyclePauseCommand) Help() string {
@@ -279,15 +272,10 @@ func (lifecyclePauseCommand) Help() string {
 
 // Run pauses an entity.
 func (c lifecyclePauseCommand) Run(ctx context.Context, s streams) error {
-	return c.do(ctx, s, c.entityFlags, func(l *lifecycle.Lifecycles, _ *endpoint) (lifecycle.Event, error) {
-		return l.Pause(ctx, c.Lifecycle, c.Entity)
-	})
+	return c.change(ctx, s, (*lifecycle.Lifecycles).Pause)
 }
 
-type lifecycleResumeCommand struct {
-	entityFlags
-	changing
-}
+type lifecycleResumeCommand struct{ entityCommand }
 
 // Help returns the text of --help below the flags.
 func (lifecycleResumeCommand) Help() string {
@@ -298,15 +286,12 @@ func (lifecycleResumeCommand) Help() string {
 
 // Run resumes an entity.
 func (c lifecycleResumeCommand) Run(ctx context.Context, s streams) error {
-	return c.do(ctx, s, c.entityFlags, func(l *lifecycle.Lifecycles, _ *endpoint) (lifecycle.Event, error) {
-		return l.Resume(ctx, c.Lifecycle, c.Entity)
-	})
+	return c.change(ctx, s, (*lifecycle.Lifecycles).Resume)
 }
 
 type lifecycleRescheduleCommand struct {
-	entityFlags
+	entityCommand
 	At string `arg:"" help:"When: 2030-01-01T12:00:00 (UTC), 2030-01-01T12:00:00+01:00, 'in 5m' or now."`
-	changing
 }
 
 // Help returns the text of --help below the flags.
@@ -318,19 +303,20 @@ func (lifecycleRescheduleCommand) Help() string {
 
 // Run reschedules an entity's next transition.
 func (c lifecycleRescheduleCommand) Run(ctx context.Context, s streams) error {
-	return c.do(ctx, s, c.entityFlags, func(l *lifecycle.Lifecycles, e *endpoint) (lifecycle.Event, error) {
-		m, err := readMoment(c.At, time.UTC, func() time.Time { return e.now(ctx) })
-		if err != nil {
-			return lifecycle.Event{}, misused(err, "")
-		}
-		return l.Reschedule(ctx, c.Lifecycle, c.Entity, m.at)
+	e, err := c.connect(ctx, serviceDynamoDB)
+	if err != nil {
+		return err
+	}
+	m, err := readMoment(c.At, time.UTC, func() time.Time { return e.now(ctx) })
+	if err != nil {
+		return misused(err, "")
+	}
+	return c.change(ctx, s, func(l *lifecycle.Lifecycles, ctx context.Context, name, id string) (lifecycle.Event, error) {
+		return l.Reschedule(ctx, name, id, m.at)
 	})
 }
 
-type lifecycleCancelCommand struct {
-	entityFlags
-	changing
-}
+type lifecycleCancelCommand struct{ entityCommand }
 
 // Help returns the text of --help below the flags.
 func (lifecycleCancelCommand) Help() string {
@@ -341,7 +327,5 @@ func (lifecycleCancelCommand) Help() string {
 
 // Run cancels an entity's lifecycle.
 func (c lifecycleCancelCommand) Run(ctx context.Context, s streams) error {
-	return c.do(ctx, s, c.entityFlags, func(l *lifecycle.Lifecycles, _ *endpoint) (lifecycle.Event, error) {
-		return l.Cancel(ctx, c.Lifecycle, c.Entity)
-	})
+	return c.change(ctx, s, (*lifecycle.Lifecycles).Cancel)
 }

@@ -13,7 +13,8 @@ type lifecycleDeleteCommand struct {
 	Entity    string `arg:"" optional:"" help:"Name of the entity. Default: delete the whole lifecycle."`
 	Cancel    bool   `help:"Cancel the entities that are under way. Without it, a lifecycle with such entities is not deleted."`
 	Yes       bool   `help:"With --cancel: do not ask for confirmation."`
-	changing
+	JSON      bool   `name:"json" help:"Print JSON."`
+	endpointFlags
 }
 
 // Help returns the text of --help below the flags.
@@ -34,9 +35,8 @@ func (c lifecycleDeleteCommand) Run(ctx context.Context, s streams) error {
 		if c.Cancel {
 			return misused(fmt.Errorf("--cancel works on a whole lifecycle, not on its entity %q", c.Entity), "drop --cancel, or use mayfly lifecycle cancel")
 		}
-		return c.do(ctx, s, entityFlags{c.Lifecycle, c.Entity}, func(l *lifecycle.Lifecycles, _ *endpoint) (lifecycle.Event, error) {
-			return l.Delete(ctx, c.Lifecycle, c.Entity)
-		})
+		entity := entityCommand{c.Lifecycle, c.Entity, c.JSON, c.endpointFlags}
+		return entity.change(ctx, s, (*lifecycle.Lifecycles).Delete)
 	}
 	e, l, err := c.lifecycles(ctx)
 	if err != nil {

@@ -201,11 +201,7 @@ func (c lifecycleShowCommand) nowJSON(ctx context.Context, s streams, e *endpoin
 	all := make([]map[string]any, len(ahead))
 	for i, a := range ahead {
 		all[i] = map[string]any{"at": wireTimeOf(a.At), "to": a.To}
-		for name, text := range map[string]string{"if": a.When, "handler": a.Handler, "input": a.Input} {
-			if text != "" {
-				all[i][name] = text
-			}
-		}
+		addTexts(all[i], map[string]string{"if": a.When, "handler": a.Handler, "input": a.Input})
 	}
 	line["ahead"] = all
 	return writeJSON(s.out, line)
@@ -214,17 +210,27 @@ func (c lifecycleShowCommand) nowJSON(ctx context.Context, s streams, e *endpoin
 // entityJSON returns the JSON object of an entity.
 func entityJSON(en lifecycle.Entity) map[string]any {
 	line := map[string]any{"entity": en.ID, "state": en.State, "since": wireTimeOf(en.Since), "generation": en.Generation}
-	for name, t := range map[string]time.Time{"next": en.Next, "paused": en.Paused} {
+	addTimes(line, map[string]time.Time{"next": en.Next, "paused": en.Paused})
+	addTexts(line, map[string]string{"nextTo": en.NextTo, "ended": en.Ended, "problem": en.Problem})
+	return line
+}
+
+// addTimes adds the times that are set to a JSON object.
+func addTimes(line map[string]any, times map[string]time.Time) {
+	for name, t := range times {
 		if !t.IsZero() {
 			line[name] = wireTimeOf(t)
 		}
 	}
-	for name, text := range map[string]string{"nextTo": en.NextTo, "ended": en.Ended, "problem": en.Problem} {
+}
+
+// addTexts adds the texts that are not empty to a JSON object.
+func addTexts(line map[string]any, texts map[string]string) {
+	for name, text := range texts {
 		if text != "" {
 			line[name] = text
 		}
 	}
-	return line
 }
 
 // showAll draws the definition and lists the entities with the next transitions.
@@ -269,15 +275,7 @@ func (c lifecycleShowCommand) showAll(ctx context.Context, s streams, l *lifecyc
 // eventJSON returns the JSON object of an event.
 func eventJSON(id string, ev lifecycle.Event) map[string]any {
 	line := map[string]any{"entity": id, "generation": ev.Generation, "event": ev.Kind, "from": ev.From, "to": ev.To, "at": wireTimeOf(ev.At)}
-	for name, t := range map[string]time.Time{"due": ev.Due, "next": ev.Next} {
-		if !t.IsZero() {
-			line[name] = wireTimeOf(t)
-		}
-	}
-	for name, text := range map[string]string{"nextTo": ev.NextTo, "handler": ev.Handler, "id": ev.ID, "outcome": ev.Outcome, "note": ev.Note} {
-		if text != "" {
-			line[name] = text
-		}
-	}
+	addTimes(line, map[string]time.Time{"due": ev.Due, "next": ev.Next})
+	addTexts(line, map[string]string{"nextTo": ev.NextTo, "handler": ev.Handler, "id": ev.ID, "outcome": ev.Outcome, "note": ev.Note})
 	return line
 }

@@ -26,13 +26,8 @@ such a range may be missing, outdated, or items that had been deleted.`
 
 // Run copies the readable part of a directory.
 func (c salvageCommand) Run(ctx context.Context, s streams) error {
-	losses := faultList{s: s, json: c.JSON}
-	line := newBar(s.err)
-	tables, err := mayfly.Salvage(ctx, c.Dir, c.To, percent(line, "copying "+c.Dir), func(f mayfly.Fault) {
-		line.clear()
-		losses.add(f)
-	})
-	line.clear()
+	losses := faultList{s: s, bar: newBar(s.err), json: c.JSON}
+	tables, err := mayfly.Salvage(ctx, c.Dir, c.To, percent(losses.bar, "copying "+c.Dir), losses.add)
 	losses.end()
 	if err != nil {
 		return adviseStopped(err, c.Dir)

@@ -22,20 +22,17 @@ import (
 // fromBroker ingests messages until ctx is done, or until the last present message if --until-end
 // is set.
 func (c seriesIngestCommand) fromBroker(ctx context.Context, s streams, mapping timeseries.Mapping) error {
-	wrong := func(next, format string, args ...any) error {
-		return &advised{error: fmt.Errorf(format, args...), next: next, exit: exitUsage}
-	}
 	switch {
 	case len(c.Files) > 0:
-		return wrong("drop the files or --from", "--from and files cannot be read together")
+		return misused(errors.New("--from and files cannot be read together"), "drop the files or --from")
 	case c.Restart:
-		return wrong("use another --checkpoint name: without a checkpoint a broker is read from its beginning", "--restart works only with files")
+		return misused(errors.New("--restart works only with files"), "use another --checkpoint name: without a checkpoint a broker is read from its beginning")
 	case c.Format == "":
 		c.Format = timeseries.NDJSON
 	}
 	source, name, err := targetfile.LoadSource(c.From, targetfile.Options{})
 	if err != nil {
-		return wrong("docs/time-series.md explains every setting", "%w", err)
+		return misused(err, "docs/time-series.md explains every setting")
 	}
 	b := &brokerIngest{c: c, s: s, source: source, name: name, log: c.logger(s.err)}
 	b.rejects.path = c.Rejects
@@ -66,7 +63,7 @@ func (c seriesIngestCommand) fromBroker(ctx context.Context, s streams, mapping 
 		w.Close()
 	}()
 	if b.r, err = timeseries.NewReceiver(w, c.Format, mapping, b.aside); err != nil {
-		return wrong("mayfly series ingest --help; CSV from a broker needs --header", "%w", err)
+		return misused(err, "mayfly series ingest --help; CSV from a broker needs --header")
 	}
 	return b.run(ctx)
 }

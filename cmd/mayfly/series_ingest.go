@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -104,14 +105,11 @@ func (c seriesIngestCommand) writer(ctx context.Context, e *endpoint, series *ti
 }
 
 func (c seriesIngestCommand) mapping() (m timeseries.Mapping, err error) {
-	wrong := func(format string, args ...any) (timeseries.Mapping, error) {
-		return m, misused(fmt.Errorf(format, args...), "mayfly series ingest --help")
-	}
 	m = timeseries.Mapping{
 		Device: c.Device, As: c.As, Time: c.Time, Metrics: c.Metrics, Tags: c.Tags, Measurement: c.Measurement, TimeFormat: timeseries.TimeFormat(c.TimeFormat), Header: c.Header,
 	}
 	if m.Zone, err = time.LoadLocation(c.Zone); err != nil {
-		return wrong("--zone: unknown time zone %q; use a name such as Europe/Berlin", c.Zone)
+		return m, misused(fmt.Errorf("--zone: unknown time zone %q; use a name such as Europe/Berlin", c.Zone), "mayfly series ingest --help")
 	}
 	if c.Comma == `\t` || c.Comma == "tab" {
 		c.Comma = "\t"
@@ -119,7 +117,7 @@ func (c seriesIngestCommand) mapping() (m timeseries.Mapping, err error) {
 	if c.Comma != "" {
 		r, n := utf8.DecodeRuneInString(c.Comma)
 		if n != len(c.Comma) {
-			return wrong("--comma: %q is not a single character", c.Comma)
+			return m, misused(fmt.Errorf("--comma: %q is not a single character", c.Comma), "mayfly series ingest --help")
 		}
 		m.Comma = r
 	}
@@ -208,14 +206,14 @@ func (c seriesIngestCommand) tellDetails(s streams, r timeseries.Report, rejects
 	if r.OutOfOrder > 0 {
 		fmt.Fprintf(s.out, "%d were out of order and are sorted now\n", r.OutOfOrder)
 	}
-	for _, unknown := range sortedKeys(r.Unknown) {
+	for _, unknown := range slices.Sorted(maps.Keys(r.Unknown)) {
 		fmt.Fprintf(s.out, "%d values of %q were skipped\n", r.Unknown[unknown], unknown)
 	}
 	if r.Rejected == 0 {
 		return
 	}
 	fmt.Fprintf(s.out, "put aside %s in %s:\n", counted(int(r.Rejected), "line"), rejects)
-	for _, reason := range sortedKeys(r.Reasons) {
+	for _, reason := range slices.Sorted(maps.Keys(r.Reasons)) {
 		fmt.Fprintf(s.out, "  %d %s\n", r.Reasons[reason], reason)
 	}
 	for _, x := range r.First {
@@ -228,15 +226,6 @@ func (c seriesIngestCommand) tellDetails(s streams, r timeseries.Report, rejects
 	if int(r.Rejected) > len(r.First) {
 		fmt.Fprintf(s.out, "  and %d more\n", int(r.Rejected)-len(r.First))
 	}
-}
-
-func sortedKeys[K ~string, V any](m map[K]V) []K {
-	keys := make([]K, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // ingested is a file, unpacked if necessary, that counts the bytes read.

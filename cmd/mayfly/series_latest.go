@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
 	"strconv"
@@ -75,18 +76,14 @@ func (c seriesLatestCommand) Run(ctx context.Context, s streams) error {
 }
 
 // metricsOf returns the sorted metrics of all samples.
-func metricsOf(samples []timeseries.Sample) (names []string) {
+func metricsOf(samples []timeseries.Sample) []string {
 	seen := map[string]bool{}
 	for _, s := range samples {
 		for name := range s.Values {
-			if !seen[name] {
-				seen[name] = true
-				names = append(names, name)
-			}
+			seen[name] = true
 		}
 	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(seen))
 }
 
 // cellsOf returns a sample's values, in the order of metrics.

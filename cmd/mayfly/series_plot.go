@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"slices"
@@ -138,7 +139,7 @@ func plotColumns(points []timeseries.Bucket, width int, q timeseries.Query, ever
 			p.min, p.max = min(p.min, x.Min), max(p.max, x.Max)
 		}
 	}
-	for _, name := range sortedKeys(byMetric) {
+	for _, name := range slices.Sorted(maps.Keys(byMetric)) {
 		all = append(all, byMetric[name])
 	}
 	return all

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"slices"
 	"time"
 
@@ -159,7 +160,7 @@ func (c seriesRangeCommand) showSamples(ctx context.Context, s streams, r sample
 		fmt.Fprintln(s.out, "no samples")
 		return nil
 	}
-	for _, name := range sortedKeys(shown.left) {
+	for _, name := range slices.Sorted(maps.Keys(shown.left)) {
 		fmt.Fprintf(s.err, "mayfly: %s is missing in the first %d samples and was skipped; show it with --metric\n", name, metricsAhead)
 	}
 	return shown.end()

@@ -44,6 +44,17 @@ type build struct {
 	Go      string `json:"go"`
 	OS      string `json:"os"`
 	Arch    string `json:"arch"`
+
+	modified bool // files differed from the commit
+}
+
+// source returns the commit, marked if files differed from it; empty if the toolchain did not record
+// it.
+func (b build) source() string {
+	if b.modified {
+		return b.Commit + " (modified)"
+	}
+	return b.Commit
 }
 
 // readBuild returns the data that the toolchain recorded. In a checkout it derives the version from
@@ -61,6 +72,8 @@ func readBuild() build {
 				b.Commit = s.Value
 			case "vcs.time":
 				b.Date = s.Value
+			case "vcs.modified":
+				b.modified = s.Value == "true"
 			}
 		}
 	}
