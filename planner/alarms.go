@@ -92,18 +92,19 @@ func alarm(name, expr, lasts, severity, summary, next string) rule {
 	return rule{name, expr, lasts, map[string]string{"severity": severity}, map[string]string{"summary": summary, "description": next}}
 }
 
-// rose returns an expression: has a counter risen within a time? A counter that appears counts as
-// risen from 0, which increase does not see.
+// rose returns a PromQL expression that is true if a counter has risen within a time. A counter that
+// appears counts as risen from 0, which increase does not see.
 func rose(series, within, by string) string {
 	return fmt.Sprintf("sum by (%s) (increase(%s[%s])) > 0\nor\nsum by (%s) (%s unless %s offset %s) > 0", by, series, within, by, series, series, within)
 }
 
-// late returns an expression: is the 99th percentile of a histogram above a limit in milliseconds?
+// late returns a PromQL expression that is true while the 99th percentile of a histogram is above a
+// limit in milliseconds.
 func late(histogram, by string, limit float64) string {
 	return fmt.Sprintf("histogram_quantile(0.99, sum by (%s, le) (rate(%s_bucket[5m]))) > %s", by, histogram, decimal(limit))
 }
 
-// consuming returns an expression: is the consumption of units above a limit?
+// consuming returns a PromQL expression that is true while units are consumed faster than a limit.
 func consuming(counter, matchers, by string, limit float64) string {
 	return fmt.Sprintf("sum by (%s) (rate(%s{%s}[5m])) > %s", by, counter, matchers, decimal(limit))
 }

@@ -138,8 +138,9 @@ func (t *track) minute(m int, demand float64, set *Scaling, allowed *decreases) 
 	t.decide(m, served/60, set, allowed)
 }
 
-// keep stores a minute's unused units for bursts, after it has spent borrowed units from the
-// oldest.
+// keep updates the burst capacity, which is the unused units of the last minutes. It takes the units
+// that this minute used beyond its capacity from the oldest minutes first, and then adds the units
+// that this minute left unused.
 func (t *track) keep(unused, borrowed float64) {
 	for i := range t.left {
 		if borrowed == 0 {

@@ -26,8 +26,8 @@ const (
 	RiskOver Risk = "over" // above a partition's capacity
 )
 
-// fill is the planned use of a partition: the published sweeper has 4 shards for 3,000 units per
-// second.
+// fill is the share of a partition's capacity up to which a plan loads it. The published sweeper
+// plans so too: it has 4 shards for 3,000 units per second.
 const fill = 0.8
 
 // shardsFor returns the number of shards that keeps each below fill.

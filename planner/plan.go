@@ -145,8 +145,9 @@ func (x *Index) write(updates float64) float64 {
 	return one * ((1 - updates) + updates*(changed+2*x.Moves))
 }
 
-// resources returns the table and the global indexes, which have capacity of their own. A shape of
-// units is the table's: an index's writes follow from the operations behind them.
+// resources returns the table and the global indexes, whose capacities are separate. The units of a
+// shape are the table's: resources converts them to operations, and those to the units of each
+// index.
 func (r *Report) resources(s *Shape) []resource {
 	w := &r.Workload
 	perWrite, perRead := 1.0, 1.0

@@ -15,7 +15,8 @@ import (
 
 type item = map[string]types.AttributeValue
 
-// readEpoch reads the text of epoch. It rounds more precise values up to the millisecond.
+// readEpoch returns the deadline in a TTL attribute, in seconds since 1970 with or without a
+// fraction. It rounds up to the millisecond, so that no sample expires early.
 func readEpoch(s string) (time.Time, error) {
 	seconds, fraction, _ := strings.Cut(s, ".")
 	n, err := strconv.ParseInt(seconds, 10, 64)

@@ -11,8 +11,8 @@ import (
 const (
 	meterWindow   = 10 * time.Second
 	throttledMany = 50 // throttled samples per window that make a device hot
-	// least share in all throttled samples: if many devices are throttled, the table lacks
-	// capacity, and shards would not help
+	// a device is hot only if at least this share of all throttled samples is its own: if many
+	// devices are throttled, the table lacks capacity, and shards would not help
 	throttledPart = 0.25
 )
 

@@ -16,7 +16,7 @@ import (
 // MetricQuery selects samples of a metric, of all devices.
 type MetricQuery struct {
 	Metric   string    // one of Spec.Metrics
-	From, To time.Time // from the first instant to before the last; at most 10 years apart
+	From, To time.Time // From is in the range, To is not; at most 10 years apart
 	Newest   bool      // newest first
 	Limit    int       // of samples; 0: all
 	// After continues after a MetricPage, or after a sample (MetricPlaceAfter). It belongs to one

@@ -24,7 +24,8 @@ type Shards struct {
 	Next   int       `json:"next"`   // used by writers from NextAt on
 	NextAt time.Time `json:"nextAt"` // zero: Count and Next are equal
 	Asked  int       `json:"asked"`  // least number that readers query, until AskedEnds
-	// time when retention has emptied the shards that writers left; zero: never
+	// AskedEnds is when the last sample in the shards that writers no longer use has expired. Zero:
+	// never, since samples are kept for ever.
 	AskedEnds time.Time `json:"askedEnds"`
 	Version   int64     `json:"-"` // number of changes
 }

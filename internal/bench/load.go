@@ -99,7 +99,8 @@ type worker struct {
 	broken  int // consecutive lost connections
 }
 
-// run makes calls until end. One goroutine that waits for all sockets with epoll would save 1 to 4 us
+// run makes calls until end, or until the caller has no more or the connection is beyond repair. One
+// goroutine that waits for all sockets with epoll would save 1 to 4 us
 // of CPU per call, at the price of a second, asynchronous client on Linux.
 func (w *worker) run(ctx context.Context, end time.Time) {
 	w.conn.net.SetDeadline(end.Add(answerTime))

@@ -124,8 +124,8 @@ func (w *watch) perS() float64 {
 
 var errPreparing = errors.New("preparing took too long: is the machine busy?")
 
-// whenPrepared calls f with the rate of preparations, and with lower estimates as long as a deadline
-// comes before all is ready.
+// whenPrepared calls f with an estimate of how fast preparations are. While f returns errPreparing,
+// since a deadline came before all was ready, it calls f again with half of the estimate.
 func whenPrepared(perS float64, f func(perS float64) error) error {
 	for least := perS / 8; ; perS /= 2 {
 		if err := f(perS); !errors.Is(err, errPreparing) || perS < least {

@@ -114,7 +114,7 @@ type Figure struct {
 	Errors int `json:"errors"`
 }
 
-// Spread is a figure over the rounds.
+// Spread has the median of a figure over the rounds, and its least and greatest value.
 type Spread struct {
 	Median float64 `json:"median"`
 	Min    float64 `json:"min"`

@@ -65,7 +65,7 @@ func (r *run) scheduleSteps() int {
 	return steps
 }
 
-// graceFor returns the time for this many deliveries after the last instant.
+// graceFor returns how long after the last due instant a number of deliveries may still arrive.
 func graceFor(n int) time.Duration { return firingGrace + time.Duration(n/gracePerS)*time.Second }
 
 // startDelivering starts a server that delivers to a collector.

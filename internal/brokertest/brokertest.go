@@ -173,14 +173,14 @@ func Await(t testing.TB, what string, so func() bool) {
 	}
 }
 
-// Run is a running reader.
+// Run is a reader of a broker that runs in a goroutine.
 type Run struct {
 	t     testing.TB
 	end   context.CancelFunc
 	ended chan error
 }
 
-// Go starts a reader.
+// Go runs a reader in a goroutine. Its context ends with Run.End, or with the test.
 func Go(t testing.TB, run func(ctx context.Context) error) *Run {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &Run{t, cancel, make(chan error, 1)}
@@ -198,7 +198,7 @@ func (r *Run) End() {
 	}
 }
 
-// Ended waits until the reader ends by itself.
+// Ended waits until the reader ends by itself, and returns its error. It fails the test after Limit.
 func (r *Run) Ended() error {
 	r.t.Helper()
 	select {

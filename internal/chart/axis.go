@@ -6,7 +6,7 @@ import "math"
 type Scale struct{ Low, High, Step float64 }
 
 // NewScale returns the smallest scale around low and high that has a step of 1, 2 or 5 times a power
-// of ten, and at most the given number of such steps between low and high. The range of a single
+// of ten, and at most so many such steps between low and high. The range of a single
 // value gets room above and below.
 func NewScale(low, high float64, steps int) Scale {
 	if high <= low {
@@ -23,7 +23,8 @@ func NewScale(low, high float64, steps int) Scale {
 	return Scale{math.Floor(low/step) * step, math.Ceil(high/step-1e-9) * step, step}
 }
 
-// Share returns the place of a value between Low and High, as 0 to 1; values outside have others.
+// Share returns the place of a value on the axis: 0 at Low, 1 at High, and less than 0 or more than
+// 1 for a value outside.
 func (s Scale) Share(v float64) float64 { return (v - s.Low) / (s.High - s.Low) }
 
 // Values returns the values at which the axis has labels, from Low to High.
@@ -37,19 +38,20 @@ func (s Scale) Values() (values []float64) {
 	}
 }
 
-// Frame is the area between the axes.
+// Frame is the area between the axes, by the coordinates of its edges.
 type Frame struct{ Left, Right, Top, Bottom float64 }
 
-// X returns the place of a share of the width, 0 to 1.
+// X returns the x coordinate of a share of the frame's width, from 0 at its left edge to 1.
 func (f Frame) X(share float64) float64 { return f.Left + (f.Right-f.Left)*share }
 
-// Y returns the height of a value. A value above the scale lies on the upper edge.
+// Y returns the y coordinate of a value on a vertical axis with the scale. A value above the scale
+// lies on the upper edge.
 func (f Frame) Y(s Scale, v float64) float64 {
 	return f.Bottom - min(s.Share(v), 1)*(f.Bottom-f.Top)
 }
 
-// ValueAxis adds the labels of a scale to the left of the frame, and lines across it. The classes of
-// the lines and of the labels are for the style of the image.
+// ValueAxis adds the labels of a scale to the left of the frame, and a line across it at each. line
+// and text are CSS classes, for the style of the image; label formats a value.
 func (d *Drawing) ValueAxis(f Frame, s Scale, line, text string, label func(float64) string) {
 	for _, v := range s.Values() {
 		y := f.Y(s, v)

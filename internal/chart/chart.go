@@ -74,7 +74,8 @@ func (d *Drawing) Path(commands, attributes string) {
 // Raw adds SVG as it is.
 func (d *Drawing) Raw(svg string) { d.body.WriteString(svg) }
 
-// element adds an element. The content is SVG; the second attributes may be empty.
+// element adds an element with attributes, with more attributes unless those are empty, and with
+// content, which is SVG.
 func (d *Drawing) element(name, attributes, more, content string) {
 	end := "/>"
 	if content != "" {

@@ -73,8 +73,7 @@ func New() *Clock {
 }
 
 // NewAt returns a clock that shows start now, independent of the wall clock, and continues with
-// real time. A start beyond the clock's range becomes its end, and one as far on the other side of
-// the epoch its beginning.
+// real time. A start more than maxMillis before or after 1970 is moved to that distance from it.
 func NewAt(start time.Time) *Clock {
 	c := New()
 	switch seconds := start.Unix(); {

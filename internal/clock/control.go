@@ -107,9 +107,9 @@ func (c *Clock) moveTo(target func(now int64) int64) (err error) {
 	return err
 }
 
-// change replaces the course of the clock. next receives the present course, based on this moment
-// and at least on the last instant shown. A clock with an unchanged course that is the wall clock
-// stays so.
+// change replaces the course of the clock by next's result. next receives the present course as if it
+// began now, at an instant that is not before any shown one. If next returns it unchanged, nothing
+// happens: the wall clock stays the wall clock.
 func (c *Clock) change(next func(run) run) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

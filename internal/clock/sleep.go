@@ -32,8 +32,8 @@ func (c *Clock) Sleep(ctx context.Context, until int64, wake <-chan struct{}) er
 	}
 }
 
-// await waits for the first of its arguments. It reports whether that was the timer, which may have
-// rounded.
+// await returns when wait is over, or wake or moved delivers, or with ctx's error when ctx is done.
+// again means that wait is over: timers round, so the caller looks at the clock again.
 func await(ctx context.Context, wait time.Duration, wake, moved <-chan struct{}) (again bool, err error) {
 	var due <-chan time.Time
 	if wait != math.MaxInt64 {

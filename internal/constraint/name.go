@@ -14,7 +14,7 @@ func NameLetters(s string) bool {
 	return s != ""
 }
 
-// Name reports whether s has least to most such characters and no others.
+// Name reports whether s consists of least to most of the characters that NameLetters permits.
 func Name(s string, least, most int) bool {
 	return least <= len(s) && len(s) <= most && NameLetters(s)
 }

@@ -29,8 +29,8 @@ const (
 	forgiven = 10 * 60 * 1000 // ms without contradictions that halve the slack
 )
 
-// Bounds are the bounds of an endpoint's clock ahead of the local one. All instants are in ms. It
-// is safe for concurrent use.
+// Bounds hold how far an endpoint's clock is ahead of the local one, at least and at most, as its
+// answers show. All instants are in ms. A Bounds is safe for concurrent use.
 type Bounds struct {
 	mu struct {
 		sync.Mutex
@@ -126,8 +126,8 @@ func (c *Bounds) atLocked(now int64) (low, high int64) {
 	return c.mu.low - drift, c.mu.high + drift
 }
 
-// At returns the least and the most by which the endpoint's clock is ahead of the local one, which
-// shows now.
+// At returns how far the endpoint's clock is ahead, at least and at most, while the local one shows
+// now.
 func (c *Bounds) At(now int64) (low, high int64, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

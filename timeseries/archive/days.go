@@ -179,8 +179,8 @@ func (d *days) openBytes() (n int) {
 	return n
 }
 
-// together combines a day's files. A full day stops growing; so does one whose files cannot be
-// combined, because they would stay in memory.
+// together combines a day's files. Afterwards the day is closed if it is full, or if its files could
+// not be combined: an open day's rows stay in memory.
 func (d *days) together(ctx context.Context, g *growing, full bool) {
 	if full {
 		d.finish(g)

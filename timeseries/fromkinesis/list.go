@@ -119,8 +119,9 @@ func (in *ingesting) forget(ctx context.Context, rows map[string]lease.Row) erro
 	return nil
 }
 
-// withoutOthers drops shards of other processes if these are alive, which their rows show by
-// changes after this process had nothing else left: its own work is done then.
+// withoutOthers returns the shards for which this process must wait before it has caught up. It
+// drops a shard of another process once that process has proved to be alive, by renewing its row
+// after this process had no shards of its own left.
 func (in *ingesting) withoutOthers(names []string, rows map[string]lease.Row) []string {
 	beats := map[string]int64{} // by worker
 	for id, row := range rows {

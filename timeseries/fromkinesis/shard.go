@@ -70,8 +70,8 @@ func (in *ingesting) shard(ctx context.Context, l *lease.Lease) error {
 	return r.save(ctx, r.at.String())
 }
 
-// persist retries a call of Kinesis until it succeeds, fails for good, or ctx is done, and returns
-// nil then.
+// persist retries a call of Kinesis until it succeeds or fails for good. It returns nil once ctx is
+// done.
 func (r *reader) persist(ctx context.Context, do func(context.Context) error) error {
 	for {
 		err := do(ctx)
@@ -180,8 +180,9 @@ func (r *reader) begin(ctx context.Context) error {
 	return r.failed(ctx, err)
 }
 
-// failed interprets an error: if the shard is missing and the stream exists, the shard was deleted
-// at the end of its retention.
+// failed interprets an error of a call for the shard. A missing shard of an existing stream was
+// deleted at the end of its retention: failed reports its records as lost, and ends the reader
+// without an error. Other errors it returns, as explain does.
 func (r *reader) failed(ctx context.Context, err error) error {
 	var gone *types.ResourceNotFoundException
 	if !errors.As(err, &gone) {

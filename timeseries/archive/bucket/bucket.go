@@ -20,8 +20,9 @@ import (
 	"github.com/mayflydb/mayfly/timeseries/archive"
 )
 
-// Store is a part of a bucket. It puts an object as a whole, durably, as an archive's laws need; a
-// large one in parts, with one part in memory. It reads an object through a temporary file.
+// Store keeps an archive's files as objects under a prefix of a bucket. Put stores an object durably
+// and as a whole: no reader sees a part of it. It uploads a large one in parts, with one part in
+// memory. Open downloads an object to a temporary file.
 type Store struct {
 	client         *s3.Client
 	bucket, prefix string // the prefix is empty or ends with a slash
