@@ -50,7 +50,7 @@ func (r *Report) published() *Report {
 	return p
 }
 
-// keepMedians removes all bounds except those of calls per second.
+// keepMedians removes all bounds but for calls per second.
 func (f *Figure) keepMedians() {
 	for _, s := range []*Spread{&f.ItemsPerS, &f.MBPerS, &f.P50MS, &f.P99MS, f.ServerCPUUS, f.ClientCPUUS} {
 		if s != nil {

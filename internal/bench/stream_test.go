@@ -58,7 +58,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// A watch detects early, repeated and missing records, and ignores those of other items.
+// A watch detects early, repeated and missing records, and ignores records of other items.
 func TestWatch(t *testing.T) {
 	p := &plan{first: time.Unix(1000, 0), spread: 4 * time.Second, items: 4, millis: true}
 	w := newWatch(p)
