@@ -42,15 +42,10 @@ type Firings struct {
 
 // line summarizes the result in a few words.
 func (x *Firings) line() string {
-	switch {
-	case x.Lost > 0:
+	if x.Lost > 0 {
 		return fmt.Sprintf("%d of %d did not arrive", x.Lost, x.Count)
-	case x.DrainS > 0:
-		return fmt.Sprintf("%.0f/s, the last after %.1f s", x.PerS, x.DrainS)
-	case x.LateMS != nil:
-		return fmt.Sprintf("p50 %.1f ms, p99 %.1f ms late", x.LateMS.P50, x.LateMS.P99)
 	}
-	return ""
+	return brief(x.PerS, x.LateMS)
 }
 
 // Delivered is the rate of records to a target.

@@ -28,79 +28,78 @@ func (r *run) expiries(ctx context.Context) error {
 	return nil
 }
 
-// drained has the rounds of one kind of drain at one target.
-type drained struct {
-	items     int
-	perS, cpu []float64
-}
-
-func (d *drained) add(items int, perS, cpuUS float64) {
-	d.items = items
-	d.perS = append(d.perS, perS)
-	d.cpu = append(d.cpu, cpuUS)
-}
-
 // drains measures the removal rate of backlogs, at endpoints with TTL and in the loop, in turn.
 func (r *run) drains(ctx context.Context) error {
 	if !r.runs(drainExperiment.name) {
 		return nil
 	}
 	for _, x := range []expiryExperiment{drainExperiment, drainPlainExperiment} {
-		loop, rounds := new(drained), make([]drained, len(r.endpoints))
+		all := make([]drained, len(r.endpoints)+1) // the last is the loop's
 		for range r.Rounds {
-			for i, e := range r.endpoints {
-				if e.sweeps || e.onlyCalls {
-					continue
-				}
-				found, err := r.expire(ctx, e, x, r.Burst, 0)
-				if err != nil {
-					return err
-				}
-				if found.DrainPerS > 0 {
-					rounds[i].add(found.Items, found.DrainPerS, found.CPUUS)
-				}
-			}
-			if err := r.drainLoop(ctx, x, loop); err != nil {
+			if err := r.drainRound(ctx, x, all); err != nil {
 				return err
 			}
 		}
-		r.addDrains(x, rounds, loop)
+		for _, d := range all {
+			if len(d.perS) > 0 {
+				r.report.Drain = append(r.report.Drain, d.summary(x))
+			}
+		}
 	}
 	return nil
 }
 
-// drainLoop adds a round of the loop.
-func (r *run) drainLoop(ctx context.Context, x expiryExperiment, rounds *drained) error {
+// drained has the rounds of one kind of drain at one target.
+type drained struct {
+	target          string
+	items           int
+	perS, cpu, over []float64 // over: perS over the loop's; none for the loop itself
+}
+
+// drainRound adds a round of each target.
+func (r *run) drainRound(ctx context.Context, x expiryExperiment, all []drained) error {
+	var measured []*drained
+	for i, e := range r.endpoints {
+		if e.sweeps || e.onlyCalls {
+			continue
+		}
+		found, err := r.expire(ctx, e, x, r.Burst, 0)
+		if err != nil {
+			return err
+		}
+		if found.DrainPerS > 0 {
+			all[i].add(e.name, found.Items, found.DrainPerS, found.CPUUS)
+			measured = append(measured, &all[i])
+		}
+	}
 	r.step("drain of %d items, %s", r.Burst, TargetLoop)
 	dir := filepath.Join(r.dir, "drain")
 	perS, cpu, err := drainLoop(ctx, dir, durabilities[r.Durability], r.Burst, designs[x.table].stream != streamNone)
-	if err != nil {
-		return errors.Join(err, os.RemoveAll(dir))
+	if err = errors.Join(err, os.RemoveAll(dir)); err != nil {
+		return err
 	}
-	rounds.add(r.Burst, round(perS), round(micros(cpu)))
+	all[len(r.endpoints)].add(TargetLoop, r.Burst, round(perS), round(micros(cpu)))
+	for _, d := range measured {
+		d.over = append(d.over, d.perS[len(d.perS)-1]/round(perS))
+	}
 	r.result("%.0f/s", perS)
-	return os.RemoveAll(dir)
+	return nil
 }
 
-// addDrains summarizes the rounds.
-func (r *run) addDrains(x expiryExperiment, rounds []drained, loop *drained) {
-	add := func(target string, d *drained) *Drain {
-		r.report.Drain = append(r.report.Drain, Drain{
-			About: x.about, Target: target, Items: d.items, Plain: designs[x.table].stream == streamNone, PerS: spreadOf(d.perS), CPUUS: spreadOf(d.cpu),
-		})
-		return &r.report.Drain[len(r.report.Drain)-1]
+func (d *drained) add(target string, items int, perS, cpuUS float64) {
+	d.target, d.items = target, items
+	d.perS = append(d.perS, perS)
+	d.cpu = append(d.cpu, cpuUS)
+}
+
+func (d *drained) summary(x expiryExperiment) Drain {
+	sum := Drain{
+		About: x.about, Target: d.target, Items: d.items, Plain: designs[x.table].stream == streamNone,
+		PerS: spreadOf(d.perS), CPUUS: spreadOf(d.cpu),
 	}
-	for i := range rounds {
-		d := &rounds[i]
-		if len(d.perS) == 0 {
-			continue
-		}
-		ratios := make([]float64, len(d.perS))
-		for round := range ratios {
-			ratios[round] = d.perS[round] / loop.perS[round]
-		}
-		over := spreadOf(ratios)
-		add(r.endpoints[i].name, d).OverLoop = &over
+	if len(d.over) > 0 {
+		over := spreadOf(d.over)
+		sum.OverLoop = &over
 	}
-	add(TargetLoop, loop)
+	return sum
 }

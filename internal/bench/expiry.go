@@ -105,10 +105,7 @@ func (s *expiryRun) do(ctx context.Context) (found *Expiry, err error) {
 	if !s.main.ttl {
 		return &Expiry{Experiment: s.name, About: s.about, Target: s.endpoint.name, NoTTL: true}, nil
 	}
-	if err := s.fill(ctx); err != nil {
-		return nil, err
-	}
-	if err := s.attend(ctx); err != nil {
+	if err := inOrder(ctx, s.fill, s.attend); err != nil {
 		return nil, err
 	}
 	return s.observe(ctx)

@@ -51,12 +51,21 @@ func (x *Expiry) line() string {
 	switch {
 	case x.NoTTL:
 		return "no TTL"
-	case x.DrainPerS > 0:
-		return fmt.Sprintf("%.0f removed/s", x.DrainPerS)
-	case late != nil:
-		return fmt.Sprintf("p50 %.1f ms, p99 %.1f ms after the deadlines", late.P50, late.P99)
+	case x.DrainPerS == 0 && late == nil:
+		return fmt.Sprintf("%d of %d not removed", x.NotRemoved, x.Items)
 	}
-	return fmt.Sprintf("%d of %d not removed", x.NotRemoved, x.Items)
+	return brief(x.DrainPerS, late)
+}
+
+// brief returns a rate, or else a lateness, in a few words; "" if both are unknown.
+func brief(perS float64, l *Lateness) string {
+	switch {
+	case perS > 0:
+		return fmt.Sprintf("%.0f/s", perS)
+	case l != nil:
+		return fmt.Sprintf("p50 %.1f ms, p99 %.1f ms, at most %.0f ms late", l.P50, l.P99, l.Max)
+	}
+	return ""
 }
 
 // Lateness summarizes times after deadlines, in milliseconds.

@@ -47,10 +47,8 @@ func (r *run) guards(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.server.close()) }()
-	for _, part := range []func(context.Context) error{s.even, s.burst, s.armed, s.takeover} {
-		if err := part(ctx); err != nil {
-			return err
-		}
+	if err := inOrder(ctx, s.even, s.burst, s.armed, s.takeover); err != nil {
+		return err
 	}
 	r.report.Guard = s.found
 	return nil
@@ -225,7 +223,7 @@ func (s *guardRun) armed(ctx context.Context) (err error) {
 	}); err != nil {
 		return err
 	}
-	if _, err := rest(ctx, all.cpu); err != nil {
+	if _, err := awaitIdle(ctx, all.cpu, idleLimit); err != nil {
 		return err
 	}
 	bytes, _ := residentBytes(all[0].pid)

@@ -29,15 +29,10 @@ type Removals struct {
 
 // line summarizes the result in a few words.
 func (x *Removals) line() string {
-	switch {
-	case x.NotRemoved+x.Lost > 0:
+	if x.NotRemoved+x.Lost > 0 {
 		return fmt.Sprintf("of %d: %s", x.Items, x.list())
-	case x.PerS > 0:
-		return fmt.Sprintf("%.0f/s", x.PerS)
-	case x.LateMS != nil:
-		return fmt.Sprintf("p50 %.1f ms, p99 %.1f ms, at most %.0f ms late", x.LateMS.P50, x.LateMS.P99, x.LateMS.Max)
 	}
-	return ""
+	return brief(x.PerS, x.LateMS)
 }
 
 func (r *Report) writeGuard(b *strings.Builder) {

@@ -155,23 +155,26 @@ func (l *loop) update(random *randomState) error {
 	})
 }
 
+// loopPuts are the scenarios that write new items.
+var loopPuts = map[string]struct {
+	items int
+	parts parts
+}{
+	scenarioPut:        {1, parts{due: true, record: true}},
+	scenarioPutNoTTL:   {1, parts{record: true}},
+	scenarioPutPlain:   {1, parts{}},
+	scenarioPutIndexed: {1, parts{indexed: true, due: true, record: true}},
+	scenarioBatch:      {batchItems, parts{due: true, record: true}},
+	scenarioTransact:   {transactItems, parts{due: true, record: true}},
+}
+
 // operation returns the loop's operation for a scenario, or nil if it has none.
 func (l *loop) operation(scenario string) func(*randomState) error {
-	switch scenario {
-	case scenarioPut:
-		return l.put(1, parts{due: true, record: true})
-	case scenarioPutNoTTL:
-		return l.put(1, parts{record: true})
-	case scenarioPutPlain:
-		return l.put(1, parts{})
-	case scenarioPutIndexed:
-		return l.put(1, parts{indexed: true, due: true, record: true})
-	case scenarioBatch:
-		return l.put(batchItems, parts{due: true, record: true})
-	case scenarioTransact:
-		return l.put(transactItems, parts{due: true, record: true})
-	case scenarioUpdate:
+	if scenario == scenarioUpdate {
 		return l.update
+	}
+	if p, ok := loopPuts[scenario]; ok {
+		return l.put(p.items, p.parts)
 	}
 	return nil
 }

@@ -174,3 +174,13 @@ func poll(ctx context.Context, every, limit time.Duration, late string, done fun
 		}
 	}
 }
+
+// inOrder runs the parts of an experiment, up to the first failure.
+func inOrder(ctx context.Context, parts ...func(context.Context) error) error {
+	for _, part := range parts {
+		if err := part(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}

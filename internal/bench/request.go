@@ -73,8 +73,8 @@ func (e *endpoint) call(ctx context.Context, target, body string) ([]byte, error
 	return e.succeed(ctx, target, rawRequest(e.address, target, body))
 }
 
-// rest makes one call of an API whose operations are methods and paths, like the scheduler's.
-func (e *endpoint) rest(ctx context.Context, methodAndPath, body string) ([]byte, error) {
+// callREST makes one call of an API whose operations are methods and paths, like the scheduler's.
+func (e *endpoint) callREST(ctx context.Context, methodAndPath, body string) ([]byte, error) {
 	return e.succeed(ctx, methodAndPath, appendRequest(nil, e.address, methodAndPath, restHeader, []byte(body)))
 }
 

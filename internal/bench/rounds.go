@@ -84,50 +84,45 @@ func (e *apiTarget) measure(ctx context.Context, s *scenario, connections int, d
 
 // measureServer loads a server and measures its CPU time until it is idle again.
 func measureServer(ctx context.Context, e *endpoint, callers []caller, d time.Duration) (sample, error) {
-	serverBefore, known := e.cpu()
-	clientBefore := selfCPU()
+	server, client := e.used(), selfCPU()
 	t, took, err := load(ctx, e.address, callers, d)
 	if err != nil {
 		return sample{}, fmt.Errorf("%s: %w", e.name, err)
 	}
-	client, server := unknownCPU, unknownCPU
-	if clientBefore > 0 {
-		client = selfCPU() - clientBefore
+	client = since(client, selfCPU())
+	after, err := awaitIdle(ctx, e.used, idleLimit)
+	return newSample(t, took, since(server, after), client), err
+}
+
+// since returns the CPU time between two readings; unknownCPU if they are zero.
+func since(before, after time.Duration) time.Duration {
+	if before == 0 || after == 0 {
+		return unknownCPU
 	}
-	if known {
-		after, err := rest(ctx, e.used)
-		if err != nil {
-			return sample{}, err
-		}
-		server = after - serverBefore
-	}
-	return newSample(t, took, server, client), nil
+	return after - before
 }
 
 const (
-	restPoll  = 25 * time.Millisecond
-	restUse   = restPoll / 20   // CPU time per poll below which a process is idle
-	restLimit = 4 * time.Second // waiting for all compactions would take too long
+	idlePoll  = 25 * time.Millisecond
+	idleUse   = idlePoll / 20   // CPU time per poll below which a process is idle
+	idleLimit = 4 * time.Second // waiting for all compactions would take too long
 )
 
-// rest waits until a process is almost idle, for at most restLimit, and returns its CPU time then.
-func rest(ctx context.Context, used func() time.Duration) (time.Duration, error) {
-	return restWithin(ctx, used, restLimit)
-}
-
-func restWithin(ctx context.Context, used func() time.Duration, most time.Duration) (time.Duration, error) {
-	limit := time.Now().Add(most)
-	last := used()
-	for {
-		if err := pause(ctx, restPoll); err != nil {
+// awaitIdle waits until a process is almost idle, for at most limit, and returns its CPU time then. It
+// returns at once if the time is unknown.
+func awaitIdle(ctx context.Context, used func() time.Duration, limit time.Duration) (time.Duration, error) {
+	end := time.Now().Add(limit)
+	for last := used(); last > 0; {
+		if err := pause(ctx, idlePoll); err != nil {
 			return 0, err
 		}
 		now := used()
-		if now-last < restUse || time.Now().After(limit) {
+		if now-last < idleUse || time.Now().After(end) {
 			return now, nil
 		}
 		last = now
 	}
+	return 0, nil
 }
 
 // echoTarget is the echo reference, with the first endpoint's answers.
@@ -169,11 +164,8 @@ func (l *loopTarget) measure(ctx context.Context, s *scenario, connections int, 
 	if err != nil {
 		return sample{}, err
 	}
-	after, err := rest(ctx, selfCPU)
-	if err != nil {
-		return sample{}, err
-	}
-	return newSample(t, took, after-before, unknownCPU), nil
+	after, err := awaitIdle(ctx, selfCPU, idleLimit)
+	return newSample(t, took, since(before, after), unknownCPU), err
 }
 
 // samples are the measurements of each cell by round. A round without a measurement has a sample

@@ -88,10 +88,8 @@ func thisMachine() Machine {
 // all runs all parts in sequence.
 func (r *run) all(ctx context.Context) error {
 	r.progress.Total = r.steps()
-	for _, part := range []func(context.Context) error{r.openEndpoints, r.openStream, r.fillPending, r.callRounds, r.expiries, r.drains, r.measureOwn} {
-		if err := part(ctx); err != nil {
-			return err
-		}
+	if err := inOrder(ctx, r.openEndpoints, r.openStream, r.fillPending, r.callRounds, r.expiries, r.drains, r.measureOwn); err != nil {
+		return err
 	}
 	for _, e := range r.endpoints {
 		r.report.Endpoints = append(r.report.Endpoints, Endpoint{

@@ -47,10 +47,8 @@ func (r *run) schedules(ctx context.Context) (err error) {
 	if s.Pending > 0 { // lateness without pending schedules, for comparison
 		parts = slices.Insert(parts, 1, s.evenBefore)
 	}
-	for _, part := range parts {
-		if err := part(ctx); err != nil {
-			return err
-		}
+	if err := inOrder(ctx, parts...); err != nil {
+		return err
 	}
 	r.report.Schedules = s.found
 	return nil
@@ -153,7 +151,7 @@ func (s *scheduleRun) work(group string, first uint64, n int, taken *atomic.Int6
 // idle measures the cost of the pending schedules while none is due.
 func (s *scheduleRun) idle(ctx context.Context) error {
 	s.step("idle with %d schedules pending", s.found.Pending)
-	before, err := restWithin(ctx, s.server.used, quietLimit)
+	before, err := awaitIdle(ctx, s.server.used, quietLimit)
 	if err != nil {
 		return err
 	}
@@ -195,7 +193,7 @@ func (s *scheduleRun) fireEvenly(ctx context.Context, first uint64) error {
 
 // burst fires schedules of one group at one instant, while another group fires evenly.
 func (s *scheduleRun) burst(ctx context.Context) error {
-	if _, err := s.server.rest(ctx, "POST /schedule-groups/burst", `{"ClientToken":"burst"}`); err != nil {
+	if _, err := s.server.callREST(ctx, "POST /schedule-groups/burst", `{"ClientToken":"burst"}`); err != nil {
 		return err
 	}
 	p := &plan{items: s.Burst / 2, millis: true}

@@ -104,7 +104,7 @@ func (r *run) fillDisk(ctx context.Context) (perItem float64, err error) {
 		err = e.fillTable(ctx, t, tablePut, 0, r.Items, farDeadline(r.started))
 	}
 	if err == nil {
-		_, err = rest(ctx, e.used)
+		_, err = awaitIdle(ctx, e.used, idleLimit)
 	}
 	if err = errors.Join(err, e.close()); err != nil {
 		return 0, fmt.Errorf("fill a directory: %w", err)

@@ -83,7 +83,7 @@ func (r *run) deliver(ctx context.Context, server *endpoint, c *collector, to re
 		}
 		defer stop()
 	}
-	if _, err := rest(ctx, server.used); err != nil {
+	if _, err := awaitIdle(ctx, server.used, idleLimit); err != nil {
 		return x, err
 	}
 	cpu := server.cpuEach()
@@ -106,7 +106,7 @@ func (r *run) deliver(ctx context.Context, server *endpoint, c *collector, to re
 // createMapping creates a trigger through Lambda's API.
 func (e *endpoint) createMapping(ctx context.Context, arn string, to recordTarget) (remove func(context.Context) error, err error) {
 	const path = "/2015-03-31/event-source-mappings/"
-	body, err := e.rest(ctx, "POST "+path, fmt.Sprintf(
+	body, err := e.callREST(ctx, "POST "+path, fmt.Sprintf(
 		`{"EventSourceArn":%q,"FunctionName":%q,"StartingPosition":"TRIM_HORIZON","BatchSize":%d}`, arn, to.arn, to.batch))
 	if err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func (e *endpoint) createMapping(ctx context.Context, arn string, to recordTarge
 		return nil, err
 	}
 	return func(ctx context.Context) error {
-		_, err := e.rest(ctx, "DELETE "+path+made.UUID, "")
+		_, err := e.callREST(ctx, "DELETE "+path+made.UUID, "")
 		return err
 	}, nil
 }
