@@ -1,6 +1,8 @@
 package httploop
 
 import (
+	"bytes"
+	"io"
 	"net"
 	"sync"
 )
@@ -48,20 +50,15 @@ func (l *handedListener) Addr() net.Addr { return l.addr }
 // handedConn is a connection with bytes that were read and are unread again.
 type handedConn struct {
 	net.Conn
-	unread []byte
+	reader io.Reader // the unread bytes, then the connection
+}
+
+func newHandedConn(c net.Conn, unread []byte) *handedConn {
+	return &handedConn{c, io.MultiReader(bytes.NewReader(unread), c)}
 }
 
 // Read returns the unread bytes, and then further ones.
-func (c *handedConn) Read(p []byte) (int, error) {
-	if len(c.unread) == 0 {
-		return c.Conn.Read(p)
-	}
-	n := copy(p, c.unread)
-	if c.unread = c.unread[n:]; len(c.unread) == 0 {
-		c.unread = nil
-	}
-	return n, nil
-}
+func (c *handedConn) Read(p []byte) (int, error) { return c.reader.Read(p) }
 
 // CloseWrite lets a client read its answer before the connection closes; net/http looks for this
 // method.

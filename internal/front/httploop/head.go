@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -141,7 +142,7 @@ func (h *head) readFields(lines string) (ok bool) {
 		if colon < 1 {
 			return false
 		}
-		name, value := line[:colon], trim(line[colon+1:])
+		name, value := line[:colon], strings.Trim(line[colon+1:], " \t")
 		if !all(name, inName) || !all(value, inValue) || !h.understand(name, value) {
 			return false
 		}
@@ -183,28 +184,11 @@ func (h *head) understand(name, value string) (ok bool) {
 
 // decimal returns a number of at most eight digits, or -1.
 func decimal(s string) int {
-	if s == "" || len(s) > 8 {
+	n, err := strconv.ParseUint(s, 10, 32)
+	if err != nil || len(s) > 8 {
 		return -1
 	}
-	n := 0
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return -1
-		}
-		n = 10*n + int(s[i]-'0')
-	}
-	return n
-}
-
-// trim returns s without blanks and tabs at both ends.
-func trim(s string) string {
-	for s != "" && (s[0] == ' ' || s[0] == '\t') {
-		s = s[1:]
-	}
-	for s != "" && (s[len(s)-1] == ' ' || s[len(s)-1] == '\t') {
-		s = s[:len(s)-1]
-	}
-	return s
+	return int(n)
 }
 
 // class is a set of characters.

@@ -86,19 +86,16 @@ func parseHeader(header string, headers Headers) (*signature, error) {
 }
 
 func (s *signature) missingFromHeader() string {
-	var missing string
-	if s.credential == "" {
-		missing += "Authorization header requires 'Credential' parameter. "
+	missing := ""
+	require := func(present bool, what string) {
+		if !present {
+			missing += "Authorization header requires " + what + ". "
+		}
 	}
-	if s.hex == "" {
-		missing += "Authorization header requires 'Signature' parameter. "
-	}
-	if len(s.signedHeaders) == 0 {
-		missing += "Authorization header requires 'SignedHeaders' parameter. "
-	}
-	if s.date == "" {
-		missing += "Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header. "
-	}
+	require(s.credential != "", "'Credential' parameter")
+	require(s.hex != "", "'Signature' parameter")
+	require(len(s.signedHeaders) > 0, "'SignedHeaders' parameter")
+	require(s.date != "", "existence of either a 'X-Amz-Date' or a 'Date' header")
 	return missing
 }
 

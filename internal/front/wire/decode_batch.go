@@ -8,32 +8,18 @@ import (
 
 func decodeBatchGetItem(d *decoder, in *service.BatchGetItemInput) {
 	d.read(members{
-		{"RequestItems", func() { in.RequestItems = d.batchGetTables() }},
+		{"RequestItems", func() {
+			in.RequestItems = requestItems(d, "KeysAndAttributes", decodeBatchGetTable, func(t *service.BatchGetTable) *string { return &t.Table })
+		}},
 		{"ReturnConsumedCapacity", &in.ReturnConsumedCapacity},
 	})
 	in.Expired = d.expired()
 }
 
-// batchGetTables reads the map of tables in the order of the request. Of equal names, the last
-// counts.
-func (d *decoder) batchGetTables() []service.BatchGetTable {
-	const typ = "KeysAndAttributes"
-	if !d.Map(typ) {
-		return nil
+func decodeBatchGetTable(d *decoder, in *service.BatchGetTable) {
+	if !d.StructElement("KeysAndAttributes") {
+		return
 	}
-	tables := []service.BatchGetTable{}
-	var table []byte
-	for d.NextEntry(&table) {
-		one := service.BatchGetTable{Table: string(table)}
-		if d.StructElement(typ) {
-			decodeKeysAndAttributes(d, &one)
-		}
-		tables = putTable(tables, one, func(t *service.BatchGetTable) bool { return t.Table == one.Table })
-	}
-	return tables
-}
-
-func decodeKeysAndAttributes(d *decoder, in *service.BatchGetTable) {
 	d.read(members{
 		{"Keys", func() { in.Keys = list(d, func(d *decoder, key *service.ItemArg) { *key = d.itemElement() }) }},
 		{"ProjectionExpression", &in.Projection},
@@ -45,43 +31,52 @@ func decodeKeysAndAttributes(d *decoder, in *service.BatchGetTable) {
 
 func decodeBatchWriteItem(d *decoder, in *service.BatchWriteItemInput) {
 	d.read(members{
-		{"RequestItems", func() { in.RequestItems = d.batchWriteTables() }},
+		{"RequestItems", func() {
+			in.RequestItems = requestItems(d, "java.util.List<com.amazonaws.dynamodb.v20120810.WriteRequest>",
+				decodeBatchWriteTable, func(t *service.BatchWriteTable) *string { return &t.Table })
+		}},
 		{"ReturnConsumedCapacity", &in.ReturnConsumedCapacity},
 		{"ReturnItemCollectionMetrics", &in.ReturnItemCollectionMetrics},
 	})
 }
 
-func (d *decoder) batchWriteTables() []service.BatchWriteTable {
-	if !d.Map("java.util.List<com.amazonaws.dynamodb.v20120810.WriteRequest>") {
-		return nil
+func decodeBatchWriteTable(d *decoder, in *service.BatchWriteTable) {
+	if !d.ListElement() {
+		return
 	}
-	tables := []service.BatchWriteTable{}
-	var table []byte
-	for d.NextEntry(&table) {
-		one := service.BatchWriteTable{Table: string(table)}
-		if d.ListElement() {
-			one.Requests = elements(d, func(d *decoder, r *service.WriteRequest) {
-				if d.StructElement("WriteRequest") {
-					decodeWriteRequest(d, r)
-				}
-			})
+	in.Requests = elements(d, func(d *decoder, r *service.WriteRequest) {
+		if d.StructElement("WriteRequest") {
+			decodeWriteRequest(d, r)
 		}
-		tables = putTable(tables, one, func(t *service.BatchWriteTable) bool { return t.Table == one.Table })
-	}
-	return tables
+	})
 }
 
-// putTable adds a table's part of a batch, and drops an earlier part of the same table.
-func putTable[T any](tables []T, one T, same func(*T) bool) []T {
-	if len(tables) == keepMembers {
-		return tables // the service refuses so many tables
+// requestItems reads a map of tables in the order of the request. Of equal names, the last counts.
+// typ is the type of the map's values, read reads one, and name is where its table is stored.
+func requestItems[T any](d *decoder, typ string, read func(*decoder, *T), name func(*T) *string) []T {
+	if !d.Map(typ) {
+		return nil
 	}
-	for i := range tables {
-		if same(&tables[i]) {
-			return append(slices.Delete(tables, i, i+1), one)
+	tables := []T{}
+	var table []byte
+	for d.NextEntry(&table) {
+		if len(tables) == keepMembers {
+			read(d, new(T)) // the service refuses so many tables
+			continue
 		}
+		for i := range tables {
+			if *name(&tables[i]) == string(table) {
+				tables = slices.Delete(tables, i, i+1)
+				break
+			}
+		}
+		var empty T
+		tables = append(tables, empty)
+		last := &tables[len(tables)-1]
+		*name(last) = string(table)
+		read(d, last)
 	}
-	return append(tables, one)
+	return tables
 }
 
 func decodeWriteRequest(d *decoder, in *service.WriteRequest) {

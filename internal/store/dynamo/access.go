@@ -170,16 +170,14 @@ func (v Value) Size() int {
 			size += 1 + e.Size()
 		}
 		return size
-	case KindSS, KindBS:
+	case KindSS, KindBS, KindNS:
 		size := 0
 		for e := range v.Payloads() {
-			size += len(e)
-		}
-		return size
-	case KindNS:
-		size := 0
-		for e := range v.Payloads() {
-			size += Number(e).Size()
+			if v.Kind() == KindNS {
+				size += Number(e).Size()
+			} else {
+				size += len(e)
+			}
 		}
 		return size
 	default:

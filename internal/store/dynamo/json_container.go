@@ -1,5 +1,7 @@
 package dynamo
 
+import "strings"
+
 // open consumes the bracket that begins a container.
 func (j *JSON) open() bool {
 	j.pos++
@@ -86,16 +88,20 @@ func (j *JSON) Struct(typ string) bool { return j.structure(typ, msgUnexpectedFi
 // StructElement begins a structure that is an element of a list or map.
 func (j *JSON) StructElement(typ string) bool { return j.structure(typ, msgUnexpectedValue) }
 
-func (j *JSON) structure(typ, scalar string) bool {
-	c := j.next()
-	if c == '{' {
+func (j *JSON) structure(typ, scalar string) bool { return j.object("class ", typ, "", scalar) }
+
+// object begins a structure or a map. A list in its place is an error that names the type, with
+// words around it; scalar is the error for a scalar.
+func (j *JSON) object(before, typ, after, scalar string) bool {
+	switch c := j.next(); c {
+	case '{':
 		return j.open()
-	}
-	if c == '[' {
-		j.wrongType("Unrecognized collection type class " + javaType(typ))
+	case '[':
+		j.wrongType("Unrecognized collection type " + before + javaType(typ) + after)
 		return false
+	default:
+		return j.notCollection(c, scalar)
 	}
-	return j.notCollection(c, scalar)
 }
 
 // Map begins a map that is a member of a structure, with values of the type typ in the service
@@ -106,15 +112,7 @@ func (j *JSON) Map(typ string) bool { return j.mapOf(typ, msgUnexpectedField) }
 func (j *JSON) MapElement(typ string) bool { return j.mapOf(typ, msgParameterizedType) }
 
 func (j *JSON) mapOf(typ, scalar string) bool {
-	c := j.next()
-	if c == '{' {
-		return j.open()
-	}
-	if c == '[' {
-		j.wrongType("Unrecognized collection type java.util.Map<java.lang.String, " + javaType(typ) + ">")
-		return false
-	}
-	return j.notCollection(c, scalar)
+	return j.object("java.util.Map<java.lang.String, ", typ, ">", scalar)
 }
 
 // List begins a list that is a member of a structure. It returns false for null or an error.
@@ -153,10 +151,8 @@ func javaType(typ string) string {
 	case "Blob":
 		return "java.nio.ByteBuffer"
 	}
-	for _, c := range []byte(typ) {
-		if c == '.' {
-			return typ // the caller passes the final name
-		}
+	if strings.Contains(typ, ".") {
+		return typ // the caller passes the final name
 	}
 	return "com.amazonaws.dynamodb.v20120810." + typ
 }

@@ -30,16 +30,17 @@ const attributeValue = "AttributeValue"
 //
 // Of equal attribute names, the last one wins, but an error in an earlier one still counts.
 func (j *JSON) AppendItem(dst []byte) (out []byte, invalid, fatal error) {
-	if !j.Map(attributeValue) {
-		return dst, nil, j.Err()
-	}
-	return j.outcome(j.attributes(dst, 1))
+	return j.item(dst, j.Map(attributeValue))
 }
 
 // AppendItemElement is AppendItem for an AttributeMap that is an element of a list, like the Keys
 // of BatchGetItem.
 func (j *JSON) AppendItemElement(dst []byte) (out []byte, invalid, fatal error) {
-	if !j.MapElement(attributeValue) {
+	return j.item(dst, j.MapElement(attributeValue))
+}
+
+func (j *JSON) item(dst []byte, begun bool) (out []byte, invalid, fatal error) {
+	if !begun {
 		return dst, nil, j.Err()
 	}
 	return j.outcome(j.attributes(dst, 1))

@@ -1,6 +1,9 @@
 package expr
 
-import "unicode/utf8"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // tokenKind is the kind of a token. Keywords are words: which words are keywords depends on the
 // kind of expression.
@@ -83,11 +86,4 @@ func isSpace(c byte) bool    { return c == ' ' || c == '\t' || c == '\r' || c ==
 func isLetter(c byte) bool   { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
 func isDigit(c byte) bool    { return '0' <= c && c <= '9' }
 func isWordPart(c byte) bool { return isLetter(c) || isDigit(c) || c == '_' }
-
-func isSymbol(c byte) bool {
-	switch c {
-	case '=', '<', '>', '(', ')', '[', ']', '.', ',', '+', '-':
-		return true
-	}
-	return false
-}
+func isSymbol(c byte) bool   { return strings.IndexByte("=<>()[].,+-", c) >= 0 }

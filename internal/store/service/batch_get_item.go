@@ -35,7 +35,7 @@ func (s *Service) BatchGetItem(ctx context.Context, in *BatchGetItemInput) (*Bat
 	if err != nil {
 		return nil, apiError(err, "")
 	}
-	used := meters{mode: capacityModeOf(in.ReturnConsumedCapacity.V)}
+	used := meters{mode: capacityMode(in.ReturnConsumedCapacity.V)}
 	for i := range gets {
 		gets[i].table.Desc().Units.AddRead(gets[i].units)
 		used.table(gets[i].in.Table).read(gets[i].units)

@@ -21,7 +21,7 @@ func (s *Service) BatchWriteItem(ctx context.Context, in *BatchWriteItemInput) (
 	if err != nil {
 		return nil, err
 	}
-	mode := capacityModeOf(in.ReturnConsumedCapacity.V)
+	mode := capacityMode(in.ReturnConsumedCapacity.V)
 	if err := s.bindBatch(actions, mode); err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func newBatchWrite(r WriteRequest) (*action, error) {
 // gets the error for keys.
 func (s *Service) bindBatch(actions []*action, mode capacityMode) error {
 	for i, a := range actions {
-		a.returnOld = mode != capacityNone
+		a.returnOld = mode.asked()
 		err := a.bind(s.engine)
 		var bad *engine.KeyError
 		if errors.As(err, &bad) && bad.Index == "" && (bad.Problem == engine.KeyWrongType || bad.Problem == engine.KeyMissing) {
@@ -134,7 +134,7 @@ func writesCapacity(actions []*action, used meters, factor float64) []*Capacity 
 	for _, a := range actions {
 		a.countWrite(factor)
 	}
-	if used.mode == capacityNone {
+	if !used.mode.asked() {
 		return nil
 	}
 	for _, a := range actions {

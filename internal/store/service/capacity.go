@@ -2,25 +2,16 @@ package service
 
 import "github.com/mayflydb/mayfly/internal/store/engine"
 
-// capacityMode is a value of ReturnConsumedCapacity.
-type capacityMode int
+// capacityMode is a value of ReturnConsumedCapacity; empty means none.
+type capacityMode string
 
 const (
-	capacityNone capacityMode = iota
-	capacityTotal
-	capacityIndexes
+	capacityTotal   capacityMode = "TOTAL"
+	capacityIndexes capacityMode = "INDEXES"
 )
 
-func capacityModeOf(v string) capacityMode {
-	switch v {
-	case "TOTAL":
-		return capacityTotal
-	case "INDEXES":
-		return capacityIndexes
-	default:
-		return capacityNone
-	}
-}
+// asked reports whether the answer shows the units.
+func (m capacityMode) asked() bool { return m == capacityTotal || m == capacityIndexes }
 
 const (
 	readBlock  = 4 * 1024 // bytes that one read unit covers
@@ -174,7 +165,7 @@ func (ms *meters) table(given string) *meter {
 }
 
 func (ms *meters) results() []*Capacity {
-	if ms.mode == capacityNone {
+	if !ms.mode.asked() {
 		return nil
 	}
 	out := make([]*Capacity, len(ms.list))

@@ -74,21 +74,9 @@ func apiDesc(in *CreateTableInput, kinds map[string]dynamo.Kind, now engine.Inst
 func definedKinds(defs []AttributeDefinition) map[string]dynamo.Kind {
 	kinds := make(map[string]dynamo.Kind, len(defs))
 	for _, def := range defs {
-		kinds[def.Name.V] = keyKind(def.Type.V)
+		kinds[def.Name.V] = dynamo.KindOf(def.Type.V)
 	}
 	return kinds
-}
-
-// keyKind returns the kind for an AttributeType.
-func keyKind(attributeType string) dynamo.Kind {
-	switch attributeType {
-	case "N":
-		return dynamo.KindNumber
-	case "B":
-		return dynamo.KindBinary
-	default:
-		return dynamo.KindString
-	}
 }
 
 func keySchema(elems []KeySchemaElement, kinds map[string]dynamo.Kind) engine.KeySchema {

@@ -42,7 +42,7 @@ func (s *Service) GetItem(ctx context.Context, in *GetItemInput) (*GetItemOutput
 	units := readUnits(size, readKind(in.ConsistentRead))
 	t.Desc().Units.AddRead(units)
 	out := &GetItemOutput{Item: project(projection, item)}
-	if mode := capacityModeOf(in.ReturnConsumedCapacity.V); mode != capacityNone {
+	if mode := capacityMode(in.ReturnConsumedCapacity.V); mode.asked() {
 		m := meter{given: ref.given, mode: mode}
 		m.read(units)
 		out.Capacity = m.result()

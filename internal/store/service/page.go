@@ -157,8 +157,8 @@ func (p *page) output(given, capacity string) *PageOutput {
 	}
 	units := readUnits(p.bytes, p.perBlock)
 	p.countRead(units)
-	mode := capacityModeOf(capacity)
-	if mode == capacityNone {
+	mode := capacityMode(capacity)
+	if !mode.asked() {
 		return out
 	}
 	m := meter{given: given, mode: mode}

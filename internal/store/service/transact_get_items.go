@@ -37,7 +37,7 @@ func (s *Service) TransactGetItems(ctx context.Context, in *TransactGetItemsInpu
 	if total > transactBytesMax {
 		return nil, invalid(msgTransactBytes)
 	}
-	return transactGetOutput(gets, capacityModeOf(in.ReturnConsumedCapacity.V)), nil
+	return transactGetOutput(gets, capacityMode(in.ReturnConsumedCapacity.V)), nil
 }
 
 // transactGet is one action of a TransactGetItems.

@@ -17,7 +17,7 @@ func (s *Service) TransactWriteItems(ctx context.Context, in *TransactWriteItems
 	if err != nil {
 		return nil, err
 	}
-	mode := capacityModeOf(in.ReturnConsumedCapacity.V)
+	mode := capacityMode(in.ReturnConsumedCapacity.V)
 	if err := s.bindTransaction(actions, mode); err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func newTransactWrite(entry *TransactAction) (a *action, table Opt[string], err 
 // bindTransaction checks the actions against the tables' schemas.
 func (s *Service) bindTransaction(actions []*action, mode capacityMode) error {
 	bind := func(i int) error {
-		actions[i].returnOld = mode != capacityNone
+		actions[i].returnOld = mode.asked()
 		return actions[i].bind(s.engine)
 	}
 	return bindAll(len(actions), bind, func(i, j int) bool { return actions[i].sameItem(actions[j]) })

@@ -206,7 +206,7 @@ func mergeDefinitions(table []engine.KeyAttr, given []AttributeDefinition) []eng
 	merged := slices.Clone(table)
 	for _, def := range given {
 		if !slices.ContainsFunc(merged, func(a engine.KeyAttr) bool { return a.Name == def.Name.V }) {
-			merged = append(merged, engine.KeyAttr{Name: def.Name.V, Kind: keyKind(def.Type.V)})
+			merged = append(merged, engine.KeyAttr{Name: def.Name.V, Kind: dynamo.KindOf(def.Type.V)})
 		}
 	}
 	return merged

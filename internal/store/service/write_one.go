@@ -19,8 +19,8 @@ const (
 
 // writeOne executes one action and returns its answer, for PutItem, UpdateItem and DeleteItem.
 func (s *Service) writeOne(ctx context.Context, a *action, returnValues, capacity, collection string) (*WriteOutput, error) {
-	mode := capacityModeOf(capacity)
-	a.returnOld = mode != capacityNone || returnValues == returnAllOld
+	mode := capacityMode(capacity)
+	a.returnOld = mode.asked() || returnValues == returnAllOld
 	if err := a.bind(s.engine); err != nil {
 		return nil, apiError(err, "")
 	}
@@ -32,7 +32,7 @@ func (s *Service) writeOne(ctx context.Context, a *action, returnValues, capacit
 	}
 	a.countWrite(1)
 	out := &WriteOutput{Attributes: a.returned(returnValues)}
-	if mode != capacityNone {
+	if mode.asked() {
 		m := meter{given: a.ref.given, mode: mode}
 		m.write(&a.write, 1)
 		out.Capacity = m.result()
