@@ -3,6 +3,7 @@ package httploop
 import (
 	"bytes"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -87,7 +88,9 @@ func (h *head) readLine(b []byte, routed func(path string) bool) (length int, v 
 	method, rest, _ := strings.Cut(string(b[:end+1]), " ")
 	target, found := strings.CutSuffix(rest, " HTTP/1.1\r\n")
 	path, query, _ := strings.Cut(target, "?")
-	if !found || !slices.Contains(methods[:], method) || !strings.HasPrefix(path, "/") || !all(path, inPath) || !escapesWell(path) || !all(query, inQuery) || !routed(path) {
+	_, badEscape := url.PathUnescape(path) // net/http refuses such paths
+	if !found || badEscape != nil || !slices.Contains(methods[:], method) || !strings.HasPrefix(path, "/") ||
+		!all(path, inPath) || !all(query, inQuery) || !routed(path) {
 		return 0, doubtful
 	}
 	h.method, h.path, h.query = method, path, query
@@ -105,19 +108,6 @@ func (h *head) readSomeOfLine(b []byte) verdict {
 		}
 	}
 	return doubtful
-}
-
-// escapesWell reports whether each percent sign is followed by two hexadecimal digits: net/http
-// refuses other paths.
-func escapesWell(path string) bool {
-	for i := strings.IndexByte(path, '%'); i >= 0; {
-		path = path[i+1:]
-		if len(path) < 2 || !all(path[:2], inHex) {
-			return false
-		}
-		i = strings.IndexByte(path, '%')
-	}
-	return true
 }
 
 // readLines returns whether the header lines of an incomplete head can belong to a plain request.
@@ -201,7 +191,6 @@ const (
 	inHost
 	inPath  // of a path: unescaped characters, the slash, and the percent sign
 	inQuery // of a query: the same, and the separators of parameters
-	inHex   // after a percent sign
 )
 
 // classes has the sets of each character.
@@ -222,9 +211,6 @@ var classes = func() (table [256]class) {
 		}
 		if strings.ContainsRune("?=&+,", c) {
 			table[c] |= inQuery
-		}
-		if strings.ContainsRune("0123456789abcdefABCDEF", c) {
-			table[c] |= inHex
 		}
 	}
 	table['\t'] |= inValue

@@ -21,53 +21,47 @@ type decoder struct {
 	invalid error
 }
 
-// store makes the bytes appended to the arena since start a separate value.
-func (d *decoder) store(out []byte, start int) []byte {
-	d.arena = out
-	if len(out) == start {
-		return nil
-	}
-	return out[start:len(out):len(out)]
-}
-
-// space returns the arena. The first item allocates it with the size of the remaining body, because
-// an item's binary form is smaller than its JSON.
-func (d *decoder) space() []byte {
+// stored returns the value that read appends to the arena, or nil if it appends nothing. The first
+// value allocates the arena with the size of the body, because the binary form of all items is
+// smaller than their JSON.
+func (d *decoder) stored(read func(dst []byte) (out []byte, invalid, fatal error)) ([]byte, error) {
 	if d.arena == nil {
 		d.arena = make([]byte, 0, len(d.body))
 	}
-	return d.arena
+	start := len(d.arena)
+	out, invalid, _ := read(d.arena)
+	d.arena = out
+	if len(out) == start {
+		return nil, invalid
+	}
+	return out[start:len(out):len(out)], invalid
 }
 
 // item reads an AttributeMap that is a member of a structure.
 func (d *decoder) item() service.ItemArg {
-	start := len(d.arena)
-	out, invalid, _ := d.AppendItem(d.space())
-	return service.ItemArg{Item: d.store(out, start), Err: invalid}
+	item, invalid := d.stored(d.AppendItem)
+	return service.ItemArg{Item: item, Err: invalid}
 }
 
 // itemElement reads an AttributeMap that is an element of a list.
 func (d *decoder) itemElement() service.ItemArg {
-	start := len(d.arena)
-	out, invalid, _ := d.AppendItemElement(d.space())
-	return service.ItemArg{Item: d.store(out, start), Err: invalid}
+	item, invalid := d.stored(d.AppendItemElement)
+	return service.ItemArg{Item: item, Err: invalid}
 }
 
 // value reads an AttributeValue in a list or map. It stores the error of the first invalid one in
 // bad.
 func (d *decoder) value(bad *error) dynamo.Value {
-	start := len(d.arena)
-	out, invalid, _ := d.AppendValue(d.space())
+	v, invalid := d.stored(d.AppendValue)
 	keepFirst(bad, invalid)
-	return d.store(out, start)
+	return v
 }
 
 // valueMember is value for a member of a structure.
 func (d *decoder) valueMember(bad *error) dynamo.Value {
-	start := len(d.arena)
-	out, invalid, _ := d.AppendValueMember(d.space())
+	v, invalid := d.stored(d.AppendValueMember)
 	keepFirst(bad, invalid)
-	return d.store(out, start)
+	return v
 }
 
 func keepFirst(first *error, err error) {

@@ -16,7 +16,7 @@ import (
 func FuzzRequest(f *testing.F) {
 	var log bytes.Buffer
 	s := newTestServer(f, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	names := Operations()
+	names := operationNames()
 	seed := func(operation, body string) { f.Add(uint8(slices.Index(names, operation)), []byte(body)) }
 	seed("PutItem", `{"TableName":"Tab","Item":{"k":{"S":"a"},"l":{"L":[{"M":{"x":{"NS":["1","2"]}}},{"B":"AQI="}]}},"ConditionExpression":"size(#a) > :v OR k IN (:v)","ExpressionAttributeNames":{"#a":"a"},"ExpressionAttributeValues":{":v":{"N":"1"}},"ReturnValues":"ALL_OLD"}`)
 	seed("PutItem", `{"TableName":"Tab","Item":{"k":{"S":"a"}},"Expected":{"a":{"ComparisonOperator":"BETWEEN","AttributeValueList":[{"N":"1"},{"N":"2"}]}},"ConditionalOperator":"OR"}`)

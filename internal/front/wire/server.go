@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -263,17 +262,4 @@ func (d *decoder) release() {
 	d.Reset(nil)
 	d.request, d.response, d.body, d.arena, d.invalid = nil, nil, nil, nil, nil
 	decoders.Put(d)
-}
-
-// Operations returns the names of all operations, sorted.
-func Operations() []string {
-	var names []string
-	for name := range operations {
-		names = append(names, name)
-	}
-	for name := range streamOperations {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }

@@ -8,9 +8,11 @@ import (
 	"hash/crc32"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -407,7 +409,7 @@ func TestInProcess(t *testing.T) {
 }
 
 func TestOperations(t *testing.T) {
-	names := Operations()
+	names := operationNames()
 	want(t, len(names), len(operations)+len(streamOperations))
 	want(t, names[0], "BatchGetItem")
 }
@@ -467,4 +469,12 @@ func TestSigned(t *testing.T) {
 	want(t, got.Code, 400)
 	want(t, got.Body.String(), `{"__type":"com.amazon.coral.service#MissingAuthenticationTokenException","message":"Request is missing Authentication Token"}`)
 	want(t, serve(locked, strings.Repeat("x", bodyMax+1)).Code, 413)
+}
+
+// operationNames returns the names of all operations, sorted.
+func operationNames() []string {
+	names := slices.Collect(maps.Keys(operations))
+	names = slices.AppendSeq(names, maps.Keys(streamOperations))
+	slices.Sort(names)
+	return names
 }

@@ -1,6 +1,9 @@
 package dynamo
 
-import "math"
+import (
+	"math"
+	"strings"
+)
 
 // Number is a number in canonical binary form. The zero Number (nil) means "no number".
 //
@@ -237,7 +240,7 @@ func (n Number) AppendText(dst []byte) []byte {
 	}
 	if dec.exp < 0 {
 		dst = append(dst, '0', '.')
-		dst = appendZeros(dst, -dec.exp-1)
+		dst = append(dst, zeros[:-dec.exp-1]...)
 		return appendDigits(dst, dec.d[:dec.n])
 	}
 	whole := min(dec.exp+1, dec.n)
@@ -246,7 +249,7 @@ func (n Number) AppendText(dst []byte) []byte {
 		dst = append(dst, '.')
 		return appendDigits(dst, dec.d[whole:dec.n])
 	}
-	return appendZeros(dst, dec.exp+1-dec.n)
+	return append(dst, zeros[:dec.exp+1-dec.n]...)
 }
 
 func appendDigits(dst, digits []byte) []byte {
@@ -256,12 +259,8 @@ func appendDigits(dst, digits []byte) []byte {
 	return dst
 }
 
-func appendZeros(dst []byte, count int) []byte {
-	for range count {
-		dst = append(dst, '0')
-	}
-	return dst
-}
+// zeros is the longest run of zeros in a number's text.
+var zeros = strings.Repeat("0", -minExponent)
 
 func (n Number) String() string { return string(n.AppendText(nil)) }
 

@@ -16,8 +16,11 @@ type Condition struct {
 }
 
 // Attributes returns the top-level attributes that the condition names, each once, in order of
-// first appearance.
+// first appearance. The nil condition names none.
 func (c *Condition) Attributes() []string {
+	if c == nil {
+		return nil
+	}
 	var list []string
 	for _, p := range c.tree.paths {
 		if name := p[0].nameIn(c.names); !slices.Contains(list, name) {

@@ -17,8 +17,11 @@ func (p *Projection) Apply(dst []byte, item dynamo.Item) dynamo.Item {
 }
 
 // Attributes returns the top-level attributes that the projection names, each once, in ascending
-// order.
+// order. The nil projection names none.
 func (p *Projection) Attributes() []string {
+	if p == nil {
+		return nil
+	}
 	list := make([]string, len(p.selector.children))
 	for i, c := range p.selector.children {
 		list[i] = c.name

@@ -264,12 +264,10 @@ func keyAgainstDefinitions(schema []KeySchemaElement, defined []string) error {
 // index's.
 func checkDefinitionsUsed(in *CreateTableInput) error {
 	used := keyNames(in.KeySchema)
-	for _, list := range [][]IndexSpec{in.Local, in.Global} {
-		for i := range list {
-			for _, name := range keyNames(list[i].KeySchema) {
-				if !slices.Contains(used, name) {
-					used = append(used, name)
-				}
+	for _, ix := range slices.Concat(in.Local, in.Global) {
+		for _, name := range keyNames(ix.KeySchema) {
+			if !slices.Contains(used, name) {
+				used = append(used, name)
 			}
 		}
 	}

@@ -1,5 +1,7 @@
 package service
 
+import "slices"
+
 const (
 	localIndexesMax  = 5
 	globalIndexesMax = 20
@@ -115,10 +117,8 @@ func checkGlobalIndex(ix *IndexSpec, onDemand bool, defined []string) error {
 
 func checkProjectedCount(in *CreateTableInput) error {
 	projected := 0
-	for _, list := range [][]IndexSpec{in.Local, in.Global} {
-		for i := range list {
-			projected += len(list[i].Projection.NonKey)
-		}
+	for _, ix := range slices.Concat(in.Local, in.Global) {
+		projected += len(ix.Projection.NonKey)
 	}
 	if projected > projectedMax {
 		return invalid(msgProjectedCount)

@@ -209,7 +209,7 @@ func exprAttrs(attrs []engine.KeyAttr) []expr.KeyAttr {
 // reads.
 func (p *page) checkFilterOffKey(legacy bool) error {
 	schema := p.queriedKey()
-	for _, name := range attributesOfFilter(p.filter) {
+	for _, name := range p.filter.Attributes() {
 		if !schema.Has(name) {
 			continue
 		}

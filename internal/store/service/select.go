@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/mayflydb/mayfly/internal/store/engine"
-	"github.com/mayflydb/mayfly/internal/store/expr"
 )
 
 // The values of Select.
@@ -67,7 +66,7 @@ func (p *page) useAttributes(sel Opt[string]) error {
 	if p.index == nil || p.index.Projection.Type == projectionAll {
 		return nil
 	}
-	missing := p.unprojected(attributesOfProjection(p.projection))
+	missing := p.unprojected(p.projection.Attributes())
 	if len(missing) > 0 && p.index.Global {
 		return invalid(invalidValues + "Global secondary index " + p.index.Name + " does not project " + printedList(missing))
 	}
@@ -81,7 +80,7 @@ func (p *page) checkFilterProjected() error {
 	if p.index == nil || p.index.Projection.Type == projectionAll {
 		return nil
 	}
-	if missing := p.unprojected(attributesOfFilter(p.filter)); len(missing) > 0 {
+	if missing := p.unprojected(p.filter.Attributes()); len(missing) > 0 {
 		return invalid(invalidValues + "Secondary index " + p.index.Name + " does not project one or more filter attributes: " + printedList(missing))
 	}
 	return nil
@@ -95,20 +94,6 @@ func (p *page) unprojected(attributes []string) (missing []string) {
 		}
 	}
 	return missing
-}
-
-func attributesOfProjection(p *expr.Projection) []string {
-	if p == nil {
-		return nil
-	}
-	return p.Attributes()
-}
-
-func attributesOfFilter(c *expr.Condition) []string {
-	if c == nil {
-		return nil
-	}
-	return c.Attributes()
 }
 
 // queriedKey returns the key schema of the index, or of the table.

@@ -56,20 +56,16 @@ func updateTableShape(in *UpdateTableInput) error {
 
 // updateKinds returns the kinds of change in a request, with their names in messages.
 func updateKinds(in *UpdateTableInput) []string {
-	var kinds []string
-	note := func(present bool, kind string) {
-		if present {
-			kinds = append(kinds, kind)
-		}
-	}
-	note(in.Throughput != nil, "ProvisionedThroughput")
-	note(in.BillingMode.Set, "BillingMode")
-	note(in.Stream != nil, "StreamSpecification")
-	note(len(in.GlobalUpdates) > 0, "GlobalSecondaryIndexUpdates")
-	note(in.OnDemand != nil, "OnDemandThroughput")
-	note(in.SSEEnabled.Set, "Server-Side Encryption modification")
-	note(in.TableClass.Set, "TableClass")
-	note(in.DeletionProtection.Set, "DeletionProtection")
+	kinds := presentNames([]parameter{
+		{"ProvisionedThroughput", in.Throughput != nil},
+		{"BillingMode", in.BillingMode.Set},
+		{"StreamSpecification", in.Stream != nil},
+		{"GlobalSecondaryIndexUpdates", len(in.GlobalUpdates) > 0},
+		{"OnDemandThroughput", in.OnDemand != nil},
+		{"Server-Side Encryption modification", in.SSEEnabled.Set},
+		{"TableClass", in.TableClass.Set},
+		{"DeletionProtection", in.DeletionProtection.Set},
+	})
 	return append(kinds, in.OtherMembers...)
 }
 
