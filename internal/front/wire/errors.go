@@ -46,9 +46,6 @@ var errSerialization = &dynamo.Error{Code: dynamo.CodeSerialization}
 // errUnknownOperation answers a target that names no operation.
 var errUnknownOperation = &dynamo.Error{Code: dynamo.CodeUnknownOperation}
 
-// status returns the HTTP status of an error.
-func status(code dynamo.Code) int { return cmp.Or(errorForms[code].status, http.StatusBadRequest) }
-
 // encodeError writes the members of an error.
 func encodeError(w *writer, e *dynamo.Error) {
 	form := errorForms[e.Code]

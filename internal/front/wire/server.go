@@ -170,7 +170,7 @@ func (s *Server) answerOperation(ctx context.Context, in *Request, out *Response
 
 // writeError makes an error the answer.
 func (r *Response) writeError(e *dynamo.Error) {
-	r.Status = status(e.Code)
+	r.Status = cmp.Or(errorForms[e.Code].status, http.StatusBadRequest)
 	r.w.buf = r.w.buf[:0]
 	object(&r.w, e, encodeError)
 	r.Body = r.w.buf

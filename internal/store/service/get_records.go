@@ -65,7 +65,7 @@ func getRecordsShape(in *GetRecordsInput) error {
 func (s *Service) streamRecord(d *engine.StreamDesc, ids eventIDs, r *engine.Record) StreamRecord {
 	return StreamRecord{
 		EventID:   ids.id(r.Seq),
-		EventName: eventName(r.Event),
+		EventName: eventNames[r.Event],
 		Region:    s.region,
 		Created:   r.At.Time().Truncate(time.Second),
 		Keys:      r.Keys,
@@ -78,13 +78,4 @@ func (s *Service) streamRecord(d *engine.StreamDesc, ids eventIDs, r *engine.Rec
 	}
 }
 
-func eventName(e engine.Event) string {
-	switch e {
-	case engine.Insert:
-		return "INSERT"
-	case engine.Modify:
-		return "MODIFY"
-	default:
-		return "REMOVE"
-	}
-}
+var eventNames = map[engine.Event]string{engine.Insert: "INSERT", engine.Modify: "MODIFY", engine.Remove: "REMOVE"}
