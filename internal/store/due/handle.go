@@ -102,10 +102,7 @@ func (h *Handle) undone() (head int64, draining bool) {
 // retryLater pauses the source, twice as long with every failure in a row. The pause is in real
 // time: the machine is at fault, and the clock may be frozen.
 func (h *Handle) retryLater() {
-	wait := retryMost
-	if shift := h.failures; shift < 9 {
-		wait = min(retryFirst<<shift, retryMost)
-	}
+	wait := min(retryFirst<<min(h.failures, 9), retryMost)
 	h.failures++
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -71,7 +71,7 @@ func (e *Engine) settle(ctx context.Context) error {
 		}
 		// A consumer may have written an item that is due, and a removal may have made another
 		// consumer busy. Only this order of the checks proves one moment at which nothing was left.
-		if e.queue.IsSettled(int64(now)) && e.activity.Count() == 0 && e.stands(at) {
+		if e.queue.IsSettled(int64(now)) && e.activity.Count() == 0 && e.stillIdle(at) {
 			e.checkIdle(at)
 			return nil
 		}

@@ -120,8 +120,8 @@ func TestAnswersRestOnDescriptions(t *testing.T) {
 			if err := look(v); !errors.Is(err, want) {
 				t.Errorf("%s %s: %v", name, when, err)
 			}
-			if v.rests < d.lastCommit.Load() {
-				t.Errorf("%s %s rests on commit %d, not on %d", name, when, v.rests, d.lastCommit.Load())
+			if v.depends < d.lastCommit.Load() {
+				t.Errorf("%s %s rests on commit %d, not on %d", name, when, v.depends, d.lastCommit.Load())
 			}
 		}
 	}

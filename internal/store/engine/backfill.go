@@ -30,9 +30,9 @@ type ahead struct {
 	done bool   // every readable item is done
 }
 
-// wantBackfill asks Run to backfill a table. The request counts as work in flight, so an advance of
+// requestBackfill asks Run to backfill a table. The request counts as work in flight, so an advance of
 // the clock waits for it.
-func (e *Engine) wantBackfill() {
+func (e *Engine) requestBackfill() {
 	done := e.activity.Begin()
 	select {
 	case e.backfills <- done:
@@ -78,7 +78,7 @@ func (e *Engine) backfillAll(ctx context.Context) error {
 			default:
 				failed[t] = true
 				if isDamage(err) {
-					e.backfillRetry.later(e.life, e.wantBackfill)
+					e.backfillRetry.later(e.life, e.requestBackfill)
 				}
 				e.logDamage(err, "a backfill failed; the next start or change of the table tries again", "table", t.Desc().Name)
 			}
@@ -108,7 +108,7 @@ func (t *Table) backfillRound(ctx context.Context) (more bool, err error) {
 		}
 		done, err := b.step()
 		if err == nil && done {
-			err = b.finish(ctx)
+			err = b.complete(ctx)
 		}
 		if err != nil && !errors.Is(err, errStale) {
 			return false, err
@@ -125,9 +125,9 @@ type backfill struct {
 	progress []byte     // the catalogue key that holds the last finished item key, from its hash on
 	// item adds the changes for one stored item to a plan. Its caller holds the item's lock.
 	item func(p *plan, k Key, h header, stored dynamo.Item)
-	// end changes the description when no item is left. It returns errStale if the description has
-	// moved on.
-	end func(d *TableDesc) error
+	// setDone changes the description when no item is left. It returns errStale if the description
+	// has moved on.
+	setDone func(d *TableDesc) error
 }
 
 // backfills returns the backfills that a description asks for.
@@ -143,13 +143,13 @@ func (t *Table) backfills(d *TableDesc) (todo []*backfill) {
 	return todo
 }
 
-// finish records the end of the backfill in the description.
-func (b *backfill) finish(ctx context.Context) error {
+// complete records the end of the backfill in the description.
+func (b *backfill) complete(ctx context.Context) error {
 	_, err := b.t.e.Alter(ctx, b.d.Namespace, b.d.Name, func(d *TableDesc, _ Instant) error {
 		if d.ID != b.d.ID {
 			return errStale
 		}
-		return b.end(d)
+		return b.setDone(d)
 	})
 	return err
 }
@@ -278,7 +278,7 @@ func (t *Table) ttlBackfill(d *TableDesc) *backfill {
 	return &backfill{
 		t: t, d: d, progress: idKey(catBackfill, d.ID),
 		item: func(p *plan, k Key, h header, stored dynamo.Item) { t.judgeAgain(p, d, k, h, stored) },
-		end: func(now *TableDesc) error {
+		setDone: func(now *TableDesc) error {
 			if now.TTL.Generation != d.TTL.Generation {
 				return errStale
 			}

@@ -148,8 +148,8 @@ func (e *Engine) openTable(d *TableDesc) error {
 	e.publish(t, d)
 	t.due = e.queue.Add(&reaper{t: t})
 	t.due.Wake(int64(stored))
-	if d.wantsBackfill() {
-		e.wantBackfill()
+	if d.needsBackfill() {
+		e.requestBackfill()
 	}
 	return nil
 }
@@ -345,8 +345,8 @@ func (e *Engine) Alter(ctx context.Context, namespace, name string, change func(
 		return nil
 	}, func() {
 		e.catalogue.ids = next
-		if d.wantsBackfill() {
-			e.wantBackfill()
+		if d.needsBackfill() {
+			e.requestBackfill()
 		}
 	})
 	if err != nil {

@@ -368,7 +368,7 @@ func (c *checker) shards(d *StreamDesc) {
 			}
 			continue
 		}
-		if other, taken := open[sh.Slot]; taken || d.Disabled != 0 {
+		if other, occupied := open[sh.Slot]; occupied || d.Disabled != 0 {
 			fault("shard %d is open; slot %d has open shard %d, the stream was disabled at %d", sh.No, sh.Slot, other, d.Disabled)
 		}
 		open[sh.Slot] = sh.No
@@ -453,7 +453,7 @@ func (c *checker) strays() error {
 func (c *checker) straysIn(lower, upper []byte, owner string) error {
 	var prefix []byte
 	n := 0
-	tell := func() {
+	reportPrefix := func() {
 		if n > 0 {
 			c.fault("", "%d keys under %x belong to no %s", n, prefix, owner)
 		}
@@ -461,12 +461,12 @@ func (c *checker) straysIn(lower, upper []byte, owner string) error {
 	err := c.each(lower, upper, func(key, _ []byte) error {
 		head := key[:min(len(key), tablePrefixLen)]
 		if !bytes.Equal(head, prefix) {
-			tell()
+			reportPrefix()
 			prefix, n = bytes.Clone(head), 0
 		}
 		n++
 		return nil
 	})
-	tell()
+	reportPrefix()
 	return err
 }

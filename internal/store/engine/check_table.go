@@ -26,24 +26,21 @@ func (c *checker) table(d *TableDesc) error {
 	if err := c.each(lower, upper, t.item); err != nil {
 		return err
 	}
-	deadlines, entries := 0, 0
-	lower, upper = tableSpan(spaceDeadlines, d.ID)
-	if err := c.each(lower, upper, func(_, _ []byte) error { deadlines++; return nil }); err != nil {
+	if err := t.surplusEntries(spaceDeadlines, t.deadlines, t.deadlineEntry); err != nil {
 		return err
 	}
-	if deadlines != t.deadlines {
-		if err := c.each(lower, upper, t.deadlineEntry); err != nil {
-			return err
-		}
-	}
-	lower, upper = tableSpan(spaceIndexes, d.ID)
-	if err := c.each(lower, upper, func(_, _ []byte) error { entries++; return nil }); err != nil {
+	return t.surplusEntries(spaceIndexes, t.entries, t.indexEntry)
+}
+
+// surplusEntries calls check with every entry of a keyspace if there are more than the items
+// require.
+func (t *tableCheck) surplusEntries(space byte, required int, check func(key, value []byte) error) error {
+	lower, upper := tableSpan(space, t.d.ID)
+	n := 0
+	if err := t.each(lower, upper, func(_, _ []byte) error { n++; return nil }); err != nil || n == required {
 		return err
 	}
-	if entries != t.entries {
-		return c.each(lower, upper, t.indexEntry)
-	}
-	return nil
+	return t.each(lower, upper, check)
 }
 
 // tableCheck is the check of one table.

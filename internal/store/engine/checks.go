@@ -118,7 +118,7 @@ func (cs *consumers) checkCut(stream uint32, c cut) {
 	if !invariant.Enabled {
 		return
 	}
-	for _, h := range cs.of[stream] {
+	for _, h := range cs.byStream[stream] {
 		invariant.CheckUnless(c.last <= h.durable[c.shard], []invariant.Fault{invariant.TrimHeld},
 			"stream %d: a trim of shard %d to %d, %s is at %d", stream, c.shard, c.last, h.consumer, h.durable[c.shard])
 	}
@@ -209,7 +209,7 @@ func (e *Engine) trimmedOnDisk(stream, shard uint32, from uint64) bool {
 
 // checkIdle checks that the clock leaves a moment at which every consumer was asked and none was
 // busy. A consumer that has registered, rested or been sent records since may be busy.
-func (e *Engine) checkIdle(at stood) {
+func (e *Engine) checkIdle(at idleMoment) {
 	if !invariant.Enabled {
 		return
 	}
@@ -221,7 +221,7 @@ func (e *Engine) checkIdle(at stood) {
 	if e.consumers.changes != at.changes {
 		return
 	}
-	for _, hs := range e.consumers.of {
+	for _, hs := range e.consumers.byStream {
 		for _, h := range hs {
 			tip, asked := at.tips[h.s]
 			idle := h.rest != 0 || h.s.tip.Load() != tip || !h.busyLocked(e.Now(), tip)

@@ -58,8 +58,8 @@ func draw(seed uint64, key Key) uint64 {
 	return d.Sum64()
 }
 
-// of returns the delay for a draw.
-func (d Delay) of(draw uint64) Instant {
+// forDraw returns the delay for a draw.
+func (d Delay) forDraw(draw uint64) Instant {
 	if d.spread {
 		part, _ := bits.Mul64(draw, uint64(d.most-d.least+1))
 		return d.least + Instant(part)
@@ -78,12 +78,12 @@ func ParseDelay(text string) (Delay, error) {
 	if text == observed {
 		return Delay{}, nil
 	}
-	name, of, _ := strings.Cut(text, ":")
-	least, most := of, of
+	name, durations, _ := strings.Cut(text, ":")
+	least, most := durations, durations
 	switch name {
 	case "fixed":
 	case "uniform":
-		least, most, _ = strings.Cut(of, "-")
+		least, most, _ = strings.Cut(durations, "-")
 	default:
 		return Delay{}, fmt.Errorf("invalid distribution of delays %q; use observed, fixed:10m or uniform:8m-30m", text)
 	}

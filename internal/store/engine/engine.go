@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,18 +69,10 @@ func (o Options) withDefaults() Options {
 	if o.Dir == "" {
 		o.Durability = kv.Memory
 	}
-	if o.StreamShards == 0 {
-		o.StreamShards = 4
-	}
-	if o.ShardBytes == 0 {
-		o.ShardBytes = 64 << 20
-	}
-	if o.StreamRetention == 0 {
-		o.StreamRetention = 24 * time.Hour
-	}
-	if o.HoldBytes == 0 {
-		o.HoldBytes = 8 << 30
-	}
+	o.StreamShards = cmp.Or(o.StreamShards, 4)
+	o.ShardBytes = cmp.Or(o.ShardBytes, 64<<20)
+	o.StreamRetention = cmp.Or(o.StreamRetention, 24*time.Hour)
+	o.HoldBytes = cmp.Or(o.HoldBytes, 8<<30)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -154,7 +147,7 @@ func Open(opts Options) (*Engine, error) {
 	e.durable.cond.L = &e.durable.mu
 	e.catalogue.tables = map[tableName]*Table{}
 	e.streams.byID = map[uint32]*stream{}
-	e.consumers.of = map[uint32][]*Hold{}
+	e.consumers.byStream = map[uint32][]*Hold{}
 	e.life, e.stop = context.WithCancel(context.Background())
 	if err := e.recover(); err != nil {
 		return nil, errors.Join(err, store.Close())
@@ -245,8 +238,8 @@ func (e *Engine) Err() error { return e.ready() }
 // of a read depends on it. Only one call may run at a time.
 func (e *Engine) Run(ctx context.Context) error {
 	if err := e.enter(); err != nil {
-		e.hearFailure()
-		return notEnded(err)
+		e.adoptFailure()
+		return withoutStop(err)
 	}
 	defer e.leave()
 	ctx, cancel := context.WithCancel(ctx)
@@ -260,11 +253,11 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 	var err error
 	for range work {
-		err = errors.Join(err, notEnded(<-errs))
+		err = errors.Join(err, withoutStop(<-errs))
 		cancel()
 	}
 	if stopped := e.ready(); stopped != nil {
-		return notEnded(stopped)
+		return withoutStop(stopped)
 	}
 	return err
 }
@@ -275,19 +268,19 @@ func (e *Engine) watchStore(ctx context.Context) error {
 	case <-e.kv.Stopped():
 	case <-ctx.Done(): // perhaps because the reaper met the failure first
 	}
-	e.hearFailure()
+	e.adoptFailure()
 	return ctx.Err()
 }
 
-// hearFailure closes Failed if the store has stopped.
-func (e *Engine) hearFailure() {
+// adoptFailure closes Failed if the store has stopped.
+func (e *Engine) adoptFailure() {
 	if err := e.kv.Failed(); err != nil {
 		e.fail(err)
 	}
 }
 
-// notEnded drops the errors of background work that was asked to stop.
-func notEnded(err error) error {
+// withoutStop drops the errors of background work that was asked to stop.
+func withoutStop(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, ErrClosed) {
 		return nil
 	}

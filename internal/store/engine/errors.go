@@ -45,21 +45,21 @@ type KeyError struct {
 }
 
 func (e *KeyError) Error() string {
-	of := "key"
+	subject := "key"
 	if e.Index != "" {
-		of = "key of index " + e.Index
+		subject = "key of index " + e.Index
 	}
 	switch e.Problem {
 	case KeyMissing:
-		return fmt.Sprintf("%s: attribute %s is missing", of, e.Attribute)
+		return fmt.Sprintf("%s: attribute %s is missing", subject, e.Attribute)
 	case KeyWrongType:
-		return fmt.Sprintf("%s: attribute %s has kind %v, not %v", of, e.Attribute, e.Got, e.Want)
+		return fmt.Sprintf("%s: attribute %s has kind %v, not %v", subject, e.Attribute, e.Got, e.Want)
 	case KeyEmpty:
-		return fmt.Sprintf("%s: attribute %s is empty", of, e.Attribute)
+		return fmt.Sprintf("%s: attribute %s is empty", subject, e.Attribute)
 	case KeyPartitionTooLong:
-		return fmt.Sprintf("%s: the partition key is too long", of)
+		return fmt.Sprintf("%s: the partition key is too long", subject)
 	default:
-		return fmt.Sprintf("%s: the sort key is too long", of)
+		return fmt.Sprintf("%s: the sort key is too long", subject)
 	}
 }
 

@@ -37,7 +37,7 @@ func (x Expiry) removal(deadline, now Instant, key Key) Instant {
 	if x.Mode != ExpiryAWS || deadline >= farthest {
 		return deadline
 	}
-	return max(max(deadline, now)+x.Delay.of(draw(x.Seed, key)), secondAfter(deadline))
+	return max(max(deadline, now)+x.Delay.forDraw(draw(x.Seed, key)), secondAfter(deadline))
 }
 
 // farthest is the first deadline without a delay, some 292 million years from now: later instants
@@ -58,9 +58,9 @@ func secondAfter(i Instant) Instant {
 // item.
 func (h header) late() bool { return h.removal != h.deadline }
 
-// keep copies the instant of removal from the replaced header if that armed the same deadline.
+// inherit copies the instant of removal from the replaced header if that armed the same deadline.
 // Writing an item again does not keep it alive.
-func (h *header) keep(old header) {
+func (h *header) inherit(old header) {
 	if h.generation == old.generation && h.deadline == old.deadline {
 		h.removal = old.removal
 	}

@@ -45,8 +45,8 @@ func TestDelayIsReproducible(t *testing.T) {
 		for _, table := range []uint32{1, 2} { // only seed and key matter
 			desc.ID = table
 			got := draw(c.seed, keyOfDesc(t, desc, keys[c.key]))
-			if got != c.draw || (Delay{}).of(got) != c.observed || uniform.of(got) != c.uniform {
-				t.Errorf("seed %d, %v: draw %#x, %d ms observed, %d ms uniform; want %+v", c.seed, keys[c.key], got, (Delay{}).of(got), uniform.of(got), c)
+			if got != c.draw || (Delay{}).forDraw(got) != c.observed || uniform.forDraw(got) != c.uniform {
+				t.Errorf("seed %d, %v: draw %#x, %d ms observed, %d ms uniform; want %+v", c.seed, keys[c.key], got, (Delay{}).forDraw(got), uniform.forDraw(got), c)
 			}
 		}
 	}
@@ -67,10 +67,10 @@ func TestDelayDistributions(t *testing.T) {
 		const n = 10_000
 		least = Never
 		for i := range uint64(n) {
-			delay := d.of(i*(math.MaxUint64/n) + i)
+			delay := d.forDraw(i*(math.MaxUint64/n) + i)
 			least, most, mean = min(least, delay), max(most, delay), mean+delay
 		}
-		last := d.of(math.MaxUint64)
+		last := d.forDraw(math.MaxUint64)
 		return least, max(most, last), mean / n
 	}
 	for text, want := range map[string][3]Instant{
@@ -91,7 +91,7 @@ func TestDelayDistributions(t *testing.T) {
 	}
 	quantiles := map[uint64]Instant{0: 480_000, math.MaxUint64 / 2: 599_999, math.MaxUint64/2 + 1: 600_000, math.MaxUint64 / 100 * 97: 790_999}
 	for draw, want := range quantiles {
-		if got := (Delay{}).of(draw); got != want {
+		if got := (Delay{}).forDraw(draw); got != want {
 			t.Errorf("observed, draw %#x: %d ms, want %d", draw, got, want)
 		}
 	}
@@ -438,7 +438,7 @@ func TestSwitchWhileWriting(t *testing.T) {
 			for range 20 {
 				d.advance(10 * time.Millisecond)
 			}
-			for tab.Desc().wantsBackfill() {
+			for tab.Desc().needsBackfill() {
 				d.advance(0)
 			}
 			stop.Store(true)

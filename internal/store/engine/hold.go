@@ -45,10 +45,10 @@ const wholeShard = math.MaxUint64
 // consumers holds every registration.
 type consumers struct {
 	sync.Mutex
-	of       map[uint32][]*Hold // by stream
-	starting int                // calls of HoldAll that are not released
-	changes  uint64             // raised by every event that may make an idle consumer busy
-	moved    due.Announcement   // a consumer may no longer be busy
+	byStream map[uint32][]*Hold
+	starting int              // calls of HoldAll that are not released
+	changes  uint64           // raised by every event that may make an idle consumer busy
+	moved    due.Announcement // a consumer may no longer be busy
 
 	tips sync.Mutex // guards stream.tips of all streams; taken before the other lock
 }
@@ -63,7 +63,7 @@ func (e *Engine) Hold(consumer string, streamID uint32) (*Hold, error) {
 		return nil, ErrStreamNotFound
 	}
 	h := &Hold{e: e, s: s, consumer: consumer, since: e.Now(), durable: map[uint32]uint64{}, passed: map[uint32]uint64{}, taken: map[uint32]uint64{}}
-	e.consumers.of[streamID] = append(e.consumers.of[streamID], h)
+	e.consumers.byStream[streamID] = append(e.consumers.byStream[streamID], h)
 	e.consumers.changes++
 	return h, nil
 }
@@ -72,7 +72,7 @@ func (e *Engine) Hold(consumer string, streamID uint32) (*Hold, error) {
 func (e *Engine) HasConsumer(streamID uint32) bool {
 	e.consumers.Lock()
 	defer e.consumers.Unlock()
-	return len(e.consumers.of[streamID]) > 0
+	return len(e.consumers.byStream[streamID]) > 0
 }
 
 // HoldAll keeps every record of every stream, and delays every advance of the clock, until release
@@ -96,7 +96,7 @@ func (e *Engine) HoldAll() (release func()) {
 // behind it. The consumer is also done with those records.
 func (h *Hold) Checkpoint(shard uint32, seq uint64) {
 	h.report(shard, seq, h.durable, h.passed)
-	h.s.letTrim()
+	h.s.wakeTrimmer()
 }
 
 // Passed reports that the consumer is done with the shard's records up to seq: their work is
@@ -158,12 +158,12 @@ func (h *Hold) Close() {
 	}
 	h.closed = true
 	id := h.s.desc.Load().ID
-	h.e.consumers.of[id] = slices.DeleteFunc(h.e.consumers.of[id], func(other *Hold) bool { return other == h })
-	if len(h.e.consumers.of[id]) == 0 {
-		delete(h.e.consumers.of, id)
+	h.e.consumers.byStream[id] = slices.DeleteFunc(h.e.consumers.byStream[id], func(other *Hold) bool { return other == h })
+	if len(h.e.consumers.byStream[id]) == 0 {
+		delete(h.e.consumers.byStream, id)
 	}
 	h.e.consumers.moved.Announce()
-	h.s.letTrim()
+	h.s.wakeTrimmer()
 }
 
 // untilLocked returns the instant before which no record of a stream is trimmed. It lies in the
@@ -177,7 +177,7 @@ func (cs *consumers) untilLocked(stream uint32, moment Instant) Instant {
 		return Never
 	}
 	until := minInstant
-	for _, h := range cs.of[stream] {
+	for _, h := range cs.byStream[stream] {
 		if len(h.passed) == 0 {
 			until = max(until, h.since+moment)
 		}
@@ -192,7 +192,7 @@ func (cs *consumers) floorLocked(stream, shard uint32) (uint64, *Hold) {
 	if invariant.Injected(invariant.TrimHeld) {
 		return floor, last
 	}
-	for _, h := range cs.of[stream] {
+	for _, h := range cs.byStream[stream] {
 		if at := h.durable[shard]; at < floor {
 			floor, last = at, h
 		}
@@ -202,7 +202,7 @@ func (cs *consumers) floorLocked(stream, shard uint32) (uint64, *Hold) {
 
 // forgetLocked drops the positions of a removed shard.
 func (cs *consumers) forgetLocked(stream, shard uint32) {
-	for _, h := range cs.of[stream] {
+	for _, h := range cs.byStream[stream] {
 		delete(h.durable, shard)
 		delete(h.passed, shard)
 		delete(h.taken, shard)
@@ -214,7 +214,7 @@ func (e *Engine) nextRest(now Instant) Instant {
 	e.consumers.Lock()
 	defer e.consumers.Unlock()
 	next := Never
-	for _, hs := range e.consumers.of {
+	for _, hs := range e.consumers.byStream {
 		for _, h := range hs {
 			if h.rest > now {
 				next = min(next, h.rest)
@@ -224,14 +224,14 @@ func (e *Engine) nextRest(now Instant) Instant {
 	return next
 }
 
-// stood is a moment at which no consumer was busy.
-type stood struct {
+// idleMoment is a moment at which no consumer was busy.
+type idleMoment struct {
 	changes uint64
 	tips    map[*stream]uint64
 }
 
-// stands reports whether no consumer can have become busy since.
-func (e *Engine) stands(at stood) bool {
+// stillIdle reports whether no consumer can have become busy since.
+func (e *Engine) stillIdle(at idleMoment) bool {
 	if invariant.Injected(invariant.LeaveBehind) {
 		return true
 	}
@@ -247,7 +247,7 @@ func (e *Engine) stands(at stood) bool {
 
 // consumersIdle waits until every registered consumer has passed every record of its stream, or
 // rests.
-func (e *Engine) consumersIdle(ctx context.Context) (stood, error) {
+func (e *Engine) consumersIdle(ctx context.Context) (idleMoment, error) {
 	for {
 		moved := e.consumers.moved.Next()
 		at, busy, err := e.busyConsumers()
@@ -264,16 +264,16 @@ func (e *Engine) consumersIdle(ctx context.Context) (stood, error) {
 
 // busyConsumers returns the names of the consumers that have work at this moment. An empty result
 // proves that all were idle at once: no record was written during the check.
-func (e *Engine) busyConsumers() (at stood, busy []string, err error) {
+func (e *Engine) busyConsumers() (at idleMoment, busy []string, err error) {
 	for {
-		at, busy, err = e.lookAtConsumers()
-		if err != nil || len(busy) > 0 || e.stands(at) {
+		at, busy, err = e.askConsumers()
+		if err != nil || len(busy) > 0 || e.stillIdle(at) {
 			return at, busy, err
 		}
 	}
 }
 
-func (e *Engine) lookAtConsumers() (at stood, busy []string, err error) {
+func (e *Engine) askConsumers() (at idleMoment, busy []string, err error) {
 	if invariant.Injected(invariant.LeaveBehind) {
 		return at, nil, nil
 	}
@@ -290,7 +290,7 @@ func (e *Engine) lookAtConsumers() (at stood, busy []string, err error) {
 	if e.consumers.starting > 0 {
 		busy = append(busy, "consumers that are yet to register")
 	}
-	for _, hs := range e.consumers.of {
+	for _, hs := range e.consumers.byStream {
 		at.tips[hs[0].s] = 0
 	}
 	e.consumers.Unlock()
@@ -303,7 +303,7 @@ func (e *Engine) lookAtConsumers() (at stood, busy []string, err error) {
 	e.consumers.Lock()
 	defer e.consumers.Unlock()
 	for s, tip := range at.tips {
-		for _, h := range e.consumers.of[s.desc.Load().ID] {
+		for _, h := range e.consumers.byStream[s.desc.Load().ID] {
 			if h.busyLocked(now, tip) {
 				busy = append(busy, h.consumer)
 			}
@@ -316,7 +316,7 @@ func (e *Engine) lookAtConsumers() (at stood, busy []string, err error) {
 // record.
 func (h *Hold) busyLocked(now Instant, tip uint64) bool {
 	// the last records were not yet durable when they were read, so work follows
-	if h.s.tips.of != tip {
+	if h.s.tips.tip != tip {
 		return true
 	}
 	d := h.s.desc.Load()
@@ -350,7 +350,7 @@ func (h *Hold) waitsLocked(d *StreamDesc, sh *ShardDesc) bool {
 
 // tips holds the last sequence number of each shard of a stream.
 type tips struct {
-	of   uint64            // stream.tip at the time of the read
+	tip  uint64            // stream.tip at the time of the read
 	last map[uint32]uint64 // by shard; one without records is missing
 }
 
@@ -359,7 +359,7 @@ type tips struct {
 // leaves the tips unchanged. The caller holds consumers.tips.
 func (s *stream) readTips() (uint64, error) {
 	tip := s.tip.Load()
-	if tip > s.e.durable.seq.Load() || s.tips.last != nil && tip == s.tips.of {
+	if tip > s.e.durable.seq.Load() || s.tips.last != nil && tip == s.tips.tip {
 		return tip, nil
 	}
 	d := s.desc.Load()
@@ -373,15 +373,15 @@ func (s *stream) readTips() (uint64, error) {
 			last[d.Shards[i].No] = seq
 		}
 	}
-	s.tips.of, s.tips.last = tip, last
+	s.tips.tip, s.tips.last = tip, last
 	return tip, nil
 }
 
-// kept describes the records beyond the retention that a stream keeps for a consumer, as of the
+// surplus describes the records beyond the retention that a stream keeps for a consumer, as of the
 // trimmer's last pass.
-type kept struct {
-	parts map[uint32]keptPart // by shard; touched by the trimmer only
-	told  Instant             // when the trimmer last logged it; 0: not since it began
+type surplus struct {
+	parts  map[uint32]surplusPart // by shard; touched by the trimmer only
+	logged Instant                // when the trimmer last logged it; 0: not since it began
 
 	mu      sync.Mutex // guards the fields below
 	stream  HeldStream
@@ -389,20 +389,20 @@ type kept struct {
 	nextRun Instant // the earliest next pass
 }
 
-// keptPart counts the kept records of one shard.
-type keptPart struct {
+// surplusPart counts the kept records of one shard.
+type surplusPart struct {
 	counted        uint64 // the records beyond the retention are counted up to this sequence number
 	bytes, records int64
 }
 
 // add counts the iterator's present record.
-func (p *keptPart) add(it *kv.Iter) {
+func (p *surplusPart) add(it *kv.Iter) {
 	p.records++
 	p.bytes += int64(len(it.Key()) + len(it.Value()))
 }
 
-// without subtracts the trimmed records.
-func (k *kept) without(cuts []cut) {
+// subtract subtracts the trimmed records.
+func (k *surplus) subtract(cuts []cut) {
 	for _, c := range cuts {
 		p := k.parts[c.shard]
 		p.records -= c.counted.records
@@ -429,11 +429,11 @@ func (e *Engine) Held() []HeldStream {
 	e.streams.mu.RLock()
 	defer e.streams.mu.RUnlock()
 	for _, s := range e.streams.byID {
-		s.kept.mu.Lock()
-		if s.kept.stream.Records > 0 {
-			out = append(out, s.kept.stream)
+		s.surplus.mu.Lock()
+		if s.surplus.stream.Records > 0 {
+			out = append(out, s.surplus.stream)
 		}
-		s.kept.mu.Unlock()
+		s.surplus.mu.Unlock()
 	}
 	sort.Slice(out, func(i, j int) bool {
 		a, b := &out[i], &out[j]
@@ -447,34 +447,34 @@ func (e *Engine) Held() []HeldStream {
 // full disk, which refuses writes that grow data.
 func (e *Engine) HoldsFull() bool { return e.heldBytes.Load() >= e.opts.HoldBytes }
 
-// tellEvery is the pause between two log lines about a stream that keeps records beyond the
+// logEvery is the pause between two log lines about a stream that keeps records beyond the
 // retention, in milliseconds of the database's clock.
-const tellEvery = Instant(time.Hour / time.Millisecond)
+const logEvery = Instant(time.Hour / time.Millisecond)
 
-// keep stores the result of a pass over the stream's records, and logs it if the pause is over.
-func (s *stream) keep(f *found) {
+// setSurplus stores the result of a pass over the stream's records, and logs it if the pause is over.
+func (s *stream) setSurplus(f *found) {
 	d := s.desc.Load()
-	is := HeldStream{Namespace: d.Namespace, Table: d.Table, Label: d.Label, Oldest: f.oldest}
+	held := HeldStream{Namespace: d.Namespace, Table: d.Table, Label: d.Label, Oldest: f.oldest}
 	if f.behind != nil {
-		is.Consumer = f.behind.consumer
+		held.Consumer = f.behind.consumer
 	}
-	for _, p := range s.kept.parts {
-		is.Bytes += p.bytes
-		is.Records += p.records
+	for _, p := range s.surplus.parts {
+		held.Bytes += p.bytes
+		held.Records += p.records
 	}
-	s.kept.mu.Lock()
-	more := is.Bytes - s.kept.stream.Bytes
-	s.kept.stream = is
-	s.kept.waits = f.behind != nil
-	s.kept.mu.Unlock()
+	s.surplus.mu.Lock()
+	more := held.Bytes - s.surplus.stream.Bytes
+	s.surplus.stream = held
+	s.surplus.waits = f.behind != nil
+	s.surplus.mu.Unlock()
 
 	switch {
-	case is.Records == 0:
-		s.kept.told = 0
-	case s.kept.told == 0 || f.now >= s.kept.told+tellEvery:
-		s.kept.told = max(f.now, 1)
-		s.e.log.Warn("stream records are kept beyond the retention, as a consumer has not read them", "table", is.Table, "stream", is.Label,
-			"consumer", is.Consumer, "bytes", is.Bytes, "records", is.Records, "age", time.Duration(f.now-is.Oldest)*time.Millisecond)
+	case held.Records == 0:
+		s.surplus.logged = 0
+	case s.surplus.logged == 0 || f.now >= s.surplus.logged+logEvery:
+		s.surplus.logged = max(f.now, 1)
+		s.e.log.Warn("stream records are kept beyond the retention, as a consumer has not read them", "table", held.Table, "stream", held.Label,
+			"consumer", held.Consumer, "bytes", held.Bytes, "records", held.Records, "age", time.Duration(f.now-held.Oldest)*time.Millisecond)
 	}
 	total, bound := s.e.heldBytes.Add(more), s.e.opts.HoldBytes
 	if total >= bound && total-more < bound {
@@ -483,11 +483,11 @@ func (s *stream) keep(f *found) {
 	}
 }
 
-// letTrim wakes the trimmer if it waits for a consumer.
-func (s *stream) letTrim() {
-	s.kept.mu.Lock()
-	waits, at := s.kept.waits, s.kept.nextRun
-	s.kept.mu.Unlock()
+// wakeTrimmer wakes the trimmer if it waits for a consumer.
+func (s *stream) wakeTrimmer() {
+	s.surplus.mu.Lock()
+	waits, at := s.surplus.waits, s.surplus.nextRun
+	s.surplus.mu.Unlock()
 	if waits {
 		s.due.Wake(int64(at))
 	}

@@ -27,14 +27,14 @@ func (d *TableDesc) index(is func(ix IndexDesc) bool) *IndexDesc {
 }
 
 // CheckIndexKeys checks that each index can hold the key attributes that the item has. An item
-// without an attribute is valid: it is then not in that index. of selects the attributes to check;
-// nil selects all. It returns a *KeyError with Index set.
-func (d *TableDesc) CheckIndexKeys(item dynamo.Item, of func(attribute string) bool) error {
+// without an attribute is valid: it is then not in that index. selects selects the attributes to
+// check; nil selects all. It returns a *KeyError with Index set.
+func (d *TableDesc) CheckIndexKeys(item dynamo.Item, selects func(attribute string) bool) error {
 	for i := range d.Indexes {
 		ix := &d.Indexes[i]
 		_, _, err := appendKey(nil, ix.Key, item)
 		var bad *KeyError
-		if errors.As(err, &bad) && bad.Problem != KeyMissing && (of == nil || of(bad.Attribute)) {
+		if errors.As(err, &bad) && bad.Problem != KeyMissing && (selects == nil || selects(bad.Attribute)) {
 			bad.Index = ix.Name
 			return bad
 		}
@@ -42,7 +42,7 @@ func (d *TableDesc) CheckIndexKeys(item dynamo.Item, of func(attribute string) b
 		// against the schema too.
 		for a := range ix.Key.Attrs {
 			v := item.Get(a.Name)
-			if v == nil || of != nil && !of(a.Name) {
+			if v == nil || selects != nil && !selects(a.Name) {
 				continue
 			}
 			if err := checkKeyValue(a, v); errors.As(err, &bad) {
@@ -86,8 +86,8 @@ func (d *TableDesc) appendIndexKey(dst []byte, ix *IndexDesc, item dynamo.Item, 
 }
 
 // indexChange updates every index for one change of an item. Either item may be nil. It appends the
-// changes of entries to told, unless that is nil, and reports whether the new item has entries.
-func (d *TableDesc) indexChange(b *kv.Batch, key Key, old, new dynamo.Item, oldHeader, newHeader header, told *[]IndexWrite) (entries bool) {
+// changes of entries to writes, unless that is nil, and reports whether the new item has entries.
+func (d *TableDesc) indexChange(b *kv.Batch, key Key, old, new dynamo.Item, oldHeader, newHeader header, writes *[]IndexWrite) (entries bool) {
 	for i := range d.Indexes {
 		ix := &d.Indexes[i]
 		var oldKey, newKey []byte
@@ -102,7 +102,7 @@ func (d *TableDesc) indexChange(b *kv.Batch, key Key, old, new dynamo.Item, oldH
 		change := IndexWrite{Index: ix, Moved: inOld && inNew && !same}
 		if inOld && !same {
 			b.Delete(oldKey)
-			if told != nil {
+			if writes != nil {
 				change.OldBytes = d.project(ix, old).Size()
 			}
 		}
@@ -123,8 +123,8 @@ func (d *TableDesc) indexChange(b *kv.Batch, key Key, old, new dynamo.Item, oldH
 			}
 			b.Set(newKey, value)
 		}
-		if told != nil && (change.OldBytes > 0 || change.NewBytes > 0) {
-			*told = append(*told, change)
+		if writes != nil && (change.OldBytes > 0 || change.NewBytes > 0) {
+			*writes = append(*writes, change)
 		}
 	}
 	return entries

@@ -26,8 +26,8 @@ func TestReadOfChangingIndex(t *testing.T) {
 	scan := func(ix *IndexDesc) (*IndexError, error) {
 		v := &View{e: d.Engine, now: d.Now(), hidden: minInstant}
 		err := v.Range(tab, Range{Index: ix}, func(dynamo.Item) (bool, error) { return true, nil })
-		if v.rests < d.lastCommit.Load() {
-			t.Errorf("%v rests on commit %d, not on %d", err, v.rests, d.lastCommit.Load())
+		if v.depends < d.lastCommit.Load() {
+			t.Errorf("%v rests on commit %d, not on %d", err, v.depends, d.lastCommit.Load())
 		}
 		var is *IndexError
 		errors.As(err, &is)

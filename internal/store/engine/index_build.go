@@ -32,13 +32,13 @@ func changeIndexes(b *kv.Batch, old, d *TableDesc, now Instant, full bool) error
 		d.NextIndex++
 	}
 	for i := range old.Indexes {
-		was := &old.Indexes[i]
-		is := d.indexByID(was.ID)
-		if is == nil {
-			b.DeleteRange(indexSpan(d.ID, was.ID))
+		before := &old.Indexes[i]
+		after := d.indexByID(before.ID)
+		if after == nil {
+			b.DeleteRange(indexSpan(d.ID, before.ID))
 		}
-		if was.Building && (is == nil || !is.Building) {
-			b.Delete(buildKey(d.ID, was.ID))
+		if before.Building && (after == nil || !after.Building) {
+			b.Delete(buildKey(d.ID, before.ID))
 		}
 	}
 	return nil
@@ -73,8 +73,8 @@ func (d *TableDesc) readableIndexes() (ids []uint16) {
 	return ids
 }
 
-// wantsBackfill reports whether existing items need a backfill.
-func (d *TableDesc) wantsBackfill() bool {
+// needsBackfill reports whether existing items need a backfill.
+func (d *TableDesc) needsBackfill() bool {
 	return d.TTL.Backfill || d.index(func(ix IndexDesc) bool { return ix.Building }) != nil
 }
 
@@ -83,12 +83,12 @@ func (t *Table) indexBackfill(d *TableDesc, ix *IndexDesc) *backfill {
 	return &backfill{
 		t: t, d: d, progress: buildKey(d.ID, ix.ID),
 		item: func(p *plan, k Key, h header, stored dynamo.Item) { t.addEntry(p, d, ix, k, h, stored) },
-		end: func(now *TableDesc) error {
-			is := now.indexByID(ix.ID)
-			if is == nil {
+		setDone: func(now *TableDesc) error {
+			built := now.indexByID(ix.ID)
+			if built == nil {
 				return errStale
 			}
-			is.Building = false
+			built.Building = false
 			return nil
 		},
 	}

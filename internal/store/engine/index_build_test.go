@@ -423,7 +423,7 @@ func TestRemoveWhileBuilding(t *testing.T) {
 	if _, err := overtaken.step(); !errors.Is(err, errStale) {
 		t.Errorf("a step for an index that is gone: %v", err)
 	}
-	if err := overtaken.finish(context.Background()); !errors.Is(err, errStale) {
+	if err := overtaken.complete(context.Background()); !errors.Is(err, errStale) {
 		t.Errorf("the end of an index that is gone: %v", err)
 	}
 	for _, p := range d.dump() {
@@ -435,7 +435,7 @@ func TestRemoveWhileBuilding(t *testing.T) {
 	if ix := d.addIndex("events", byH("byH")).Index("byH"); ix.ID != 3 || !ix.Building {
 		t.Errorf("added again: %+v", ix)
 	}
-	if err := overtaken.finish(context.Background()); !errors.Is(err, errStale) || !tab.Desc().Index("byH").Building {
+	if err := overtaken.complete(context.Background()); !errors.Is(err, errStale) || !tab.Desc().Index("byH").Building {
 		t.Errorf("the end of the index before ended this one: %v", err)
 	}
 	if err := tab.backfill(context.Background()); err != nil {
@@ -543,7 +543,7 @@ func TestDropWhileBuilding(t *testing.T) {
 	if done, err := overtaken.step(); !done || err != nil {
 		t.Errorf("a step for a table that is gone found something: %v", err)
 	}
-	if err := overtaken.finish(context.Background()); !errors.Is(err, ErrTableNotFound) {
+	if err := overtaken.complete(context.Background()); !errors.Is(err, ErrTableNotFound) {
 		t.Errorf("the end of an index of a table that is gone: %v", err)
 	}
 	if _, err := tab.backfillRound(context.Background()); !errors.Is(err, ErrTableNotFound) {

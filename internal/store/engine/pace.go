@@ -36,15 +36,15 @@ const (
 	patience     = 5 * time.Second
 )
 
-// giveWay pauses if calls have begun since the last pause. took is the duration of the slice, and
+// giveWay pauses if calls have begun since the last pause. worked is the duration of the slice, and
 // age the age of the oldest entry left.
-func (p *pace) giveWay(ctx context.Context, calls int64, took, age time.Duration) {
+func (p *pace) giveWay(ctx context.Context, calls int64, worked, age time.Duration) {
 	if calls == p.calls {
 		return
 	}
 	p.calls = calls
 	p.share = max(p.share, shareLeast)
-	pause := min(time.Duration(float64(took)*p.share), pauseMost)
+	pause := min(time.Duration(float64(worked)*p.share), pauseMost)
 	if age > patience {
 		pause = time.Duration(float64(pause) * float64(patience) / float64(age))
 	}

@@ -63,9 +63,9 @@ func overlap(lower, upper, from, to []byte) (lo, hi []byte, ok bool) {
 	return lo, hi, true
 }
 
-// in returns the places that overlap a range of keys, both bounds inclusive. It omits index entries
+// overlapping returns the places that overlap a range of keys, both bounds inclusive. It omits index entries
 // and deadline entries, which follow from the items.
-func (p places) in(lower, upper []byte) (out []Place) {
+func (p places) overlapping(lower, upper []byte) (out []Place) {
 	if lower == nil && upper == nil {
 		return []Place{{What: "anything"}}
 	}
@@ -165,7 +165,7 @@ func (p *places) orphaned(d *StreamDesc) bool {
 func (p places) damaged(d kv.Damage) Fault {
 	f := Fault{File: d.File, Offset: d.Offset, Fault: d.Fault}
 	if d.Lower != nil || d.Upper != nil {
-		f.Places = p.in(d.Lower, d.Upper)
+		f.Places = p.overlapping(d.Lower, d.Upper)
 	}
 	return f
 }

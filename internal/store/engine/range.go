@@ -75,7 +75,9 @@ func (r Range) bounds(d *TableDesc) (lower, upper []byte, err error) {
 		return nil, nil, err
 	}
 	if r.Backward {
-		upper = minKey(upper, after)
+		if bytes.Compare(after, upper) < 0 {
+			upper = after
+		}
 	} else if after = append(after, 0); bytes.Compare(after, lower) > 0 {
 		lower = after
 	}
@@ -83,13 +85,6 @@ func (r Range) bounds(d *TableDesc) (lower, upper []byte, err error) {
 		lower = upper
 	}
 	return lower, upper, nil
-}
-
-func minKey(a, b []byte) []byte {
-	if bytes.Compare(a, b) < 0 {
-		return a
-	}
-	return b
 }
 
 func appendHash(prefix []byte, hash uint32) []byte {

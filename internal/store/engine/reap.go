@@ -191,12 +191,12 @@ func (s *slice) finish(c *commit) {
 		s.records[i].stream.published()
 	}
 	if len(s.reaped) > 0 {
-		e.tellReap(Reap{Namespace: s.d.Namespace, Table: s.d.Name, Due: s.reaped})
+		e.reportReap(Reap{Namespace: s.d.Namespace, Table: s.d.Name, Due: s.reaped})
 	}
 }
 
-// tellReap reports expired items after their removal has become durable.
-func (e *Engine) tellReap(r Reap) {
+// reportReap reports expired items after their removal has become durable.
+func (e *Engine) reportReap(r Reap) {
 	if e.opts.OnReap != nil {
 		r.Durable = e.clock.Now()
 		e.opts.OnReap(r)

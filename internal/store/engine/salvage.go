@@ -46,7 +46,7 @@ func Salvage(ctx context.Context, fs kv.FS, dir, to string, now Instant, progres
 		progress(min(done, total), total)
 	}, s.damage, s.key)
 	if err == nil {
-		err = s.finish()
+		err = s.writeCatalogue()
 	}
 	if err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ func (s *salvage) key(key, value []byte) error {
 func (s *salvage) catalogueKey(key, value []byte) error {
 	switch catalogueKind(key) {
 	case catFormat, catClock, catIDs:
-		_ = s.add(key, value) // finish works without them
+		_ = s.add(key, value) // writeCatalogue works without them
 	case catTable, catStream:
 		if err := s.add(key, value); err != nil {
 			s.fault("", "%v", err)
@@ -246,9 +246,9 @@ func (s *salvage) flush(over int) error {
 	return err
 }
 
-// finish writes the catalogue. The format version is last: without it Open refuses the new
+// writeCatalogue writes the catalogue. The format version is last: without it Open refuses the new
 // directory.
-func (s *salvage) finish() error {
+func (s *salvage) writeCatalogue() error {
 	if !s.began {
 		if err := s.begin(); err != nil {
 			return err
@@ -296,7 +296,7 @@ func (s *salvage) reportLost() {
 		s.fault("", "the format version is missing: the latest one was assumed")
 	}
 	for _, d := range s.faults {
-		f := Fault{File: d.File, Offset: d.Offset, Fault: d.Fault, Places: s.in(d.Lower, d.Upper)}
+		f := Fault{File: d.File, Offset: d.Offset, Fault: d.Fault, Places: s.overlapping(d.Lower, d.Upper)}
 		if len(f.Places) > 0 {
 			s.lost(f)
 		}
@@ -318,12 +318,12 @@ func (s *salvage) joinStream(d *TableDesc) {
 		return
 	}
 	s.ids.Stream++
-	taken := func(label string) bool {
+	used := func(label string) bool {
 		return label == d.Stream.Label || slices.ContainsFunc(s.streams, func(other *StreamDesc) bool {
 			return other.TableID == d.ID && other.Label == label
 		})
 	}
-	for taken(s.instant.label()) {
+	for used(s.instant.label()) {
 		s.instant++
 	}
 	next := d.newStream(s.ids.Stream, s.instant, s.lastSeq, Options{}.withDefaults().StreamShards)

@@ -65,16 +65,16 @@ type stream struct {
 
 	open []openShard // by slot; guarded by the commit section
 	// the sequence number of the last record; set inside the commit section, before the apply
-	tip  atomic.Uint64
-	tips tips // guarded by Engine.consumers.tips
-	kept kept
+	tip     atomic.Uint64
+	tips    tips // guarded by Engine.consumers.tips
+	surplus surplus
 
 	waiting atomic.Int32     // readers that wait for a record
 	changed due.Announcement // records have become durable, or the description has changed
 }
 
 func newStream(e *Engine) *stream {
-	return &stream{e: e, kept: kept{parts: map[uint32]keptPart{}}}
+	return &stream{e: e, surplus: surplus{parts: map[uint32]surplusPart{}}}
 }
 
 // openShard is the shard that receives a slot's records.

@@ -26,11 +26,11 @@ const (
 // cut is the part of one shard to remove.
 type cut struct {
 	shard   uint32
-	through uint64   // records up to this number
-	last    uint64   // at or above the last record among them
-	few     []uint64 // their numbers, if they are few
-	whole   bool     // remove the shard too
-	counted keptPart // the part counted as kept for consumers
+	through uint64      // records up to this number
+	last    uint64      // at or above the last record among them
+	few     []uint64    // their numbers, if they are few
+	whole   bool        // remove the shard too
+	counted surplusPart // the part counted as surplus
 }
 
 // found is the result of one pass over a stream's records.
@@ -94,7 +94,7 @@ func (t *trimmer) Drain(ctx context.Context, now int64) (next int64, err error) 
 	case old && f.all():
 		return int64(Never), nil
 	}
-	t.s.keep(f)
+	t.s.setSurplus(f)
 	if d.Disabled != 0 && !old {
 		f.left = min(f.left, d.Disabled+e.retention())
 	}
@@ -111,7 +111,7 @@ func (t *trimmer) Drain(ctx context.Context, now int64) (next int64, err error) 
 // await returns the instant until which the trimmer waits for consumers to report their positions.
 // From now on each report wakes it.
 func (t *trimmer) await(now, pause Instant) (until Instant) {
-	k := &t.s.kept
+	k := &t.s.surplus
 	k.mu.Lock()
 	k.waits, k.nextRun = true, now+pause
 	k.mu.Unlock()
@@ -170,7 +170,7 @@ func (t *trimmer) findIn(f *found, sh *ShardDesc) error {
 // is kept, and counted once.
 func (t *trimmer) walk(f *found, shard uint32, it *kv.Iter, floor uint64, behind *Hold) (c cut, err error) {
 	c.shard = shard
-	kept := t.s.kept.parts[shard]
+	part := t.s.surplus.parts[shard]
 	for it.First(); it.Valid() && seqOfKey(it.Key()) <= floor; it.Next() {
 		if ok, err := f.aged(it.Value()); !ok {
 			return c, err
@@ -180,7 +180,7 @@ func (t *trimmer) walk(f *found, shard uint32, it *kv.Iter, floor uint64, behind
 		if len(c.few) <= trimFew {
 			c.few = append(c.few, c.through)
 		}
-		if c.through <= kept.counted {
+		if c.through <= part.counted {
 			c.counted.add(it)
 		}
 	}
@@ -192,16 +192,16 @@ func (t *trimmer) walk(f *found, shard uint32, it *kv.Iter, floor uint64, behind
 	} else if at <= f.horizon && (f.behind == nil || at < f.oldest) {
 		f.behind, f.oldest = behind, at
 	}
-	if kept.counted >= seqOfKey(it.Key()) {
-		it.SeekGE(appendRecordKey(nil, f.desc.ID, shard, kept.counted+1))
+	if part.counted >= seqOfKey(it.Key()) {
+		it.SeekGE(appendRecordKey(nil, f.desc.ID, shard, part.counted+1))
 	}
-	defer func() { t.s.kept.parts[shard] = kept }()
+	defer func() { t.s.surplus.parts[shard] = part }()
 	for ; it.Valid(); it.Next() {
 		if ok, err := f.aged(it.Value()); !ok {
 			return c, err
 		}
-		kept.counted = seqOfKey(it.Key())
-		kept.add(it)
+		part.counted = seqOfKey(it.Key())
+		part.add(it)
 	}
 	return c, nil
 }
@@ -232,7 +232,7 @@ func (t *trimmer) apply(f *found) error {
 		}
 		e.publishStream(c.batch, t.s, d)
 		return nil
-	}, func() { t.s.kept.without(f.cuts) })
+	}, func() { t.s.surplus.subtract(f.cuts) })
 }
 
 // remove removes the records of a cut. Each range deletion makes every iterator more expensive
@@ -277,11 +277,11 @@ func (t *trimmer) drop(f *found) error {
 		e.streams.mu.Lock()
 		delete(e.streams.byID, id)
 		e.streams.mu.Unlock()
-		delete(e.consumers.of, id)
+		delete(e.consumers.byStream, id)
 		return nil
 	}, func() {
-		t.s.kept.without(f.cuts)
-		t.s.keep(&found{now: f.now})
+		t.s.surplus.subtract(f.cuts)
+		t.s.setSurplus(&found{now: f.now})
 		t.s.due.Remove()
 	})
 }

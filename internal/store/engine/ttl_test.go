@@ -210,7 +210,7 @@ func TestDisable(t *testing.T) {
 		t.Error("an expired item came back when TTL was disabled")
 	}
 	d.stop = run(t, d.Engine).stop
-	d.wantBackfill()
+	d.requestBackfill()
 	d.awaitBackfill(tab)
 	d.advance(time.Hour)
 	if d.get(tab, gone) != nil || d.get(tab, later) == nil {

@@ -19,11 +19,11 @@ import (
 // with an earlier clock that it missed. Only then does it enter the commit section once, take
 // instant and snapshot there, and read again.
 type View struct {
-	e      *Engine
-	now    Instant
-	snap   *kv.Snapshot // nil: each read sees the latest state
-	rests  uint64       // the last commit that the answer may depend on
-	hidden Instant      // the latest deadline that the clock decided
+	e       *Engine
+	now     Instant
+	snap    *kv.Snapshot // nil: each read sees the latest state
+	depends uint64       // the last commit that the answer may depend on
+	hidden  Instant      // the latest deadline that the clock decided
 	// instant and snapshot are from one moment of the commit section
 	ordered bool
 	show    Expired
@@ -65,7 +65,7 @@ func (e *Engine) read(ctx context.Context, snapshot bool, fn func(v *View) error
 	}
 	if snapshot {
 		v.snap = e.snapshot()
-		v.rests = e.lastCommit.Load()
+		v.depends = e.lastCommit.Load()
 	}
 	// Read the clock after the snapshot: an item that expired before the snapshot is hidden,
 	// although the snapshot may hold a later write. An item that expired since is hidden too, and
@@ -77,28 +77,28 @@ func (e *Engine) read(ctx context.Context, snapshot bool, fn func(v *View) error
 	err := fn(v)
 	v.release()
 	if v.hidden != minInstant && err == nil && !invariant.Injected(invariant.SkipPassThrough) {
-		err = v.again(fn)
+		err = v.readOrdered(fn)
 	}
-	if err != nil && !restsOnDescription(err) {
+	if err != nil && !concernsDescription(err) {
 		return err
 	}
 	v.checkOrdered(err)
-	return cmp.Or(e.waitAnswer(v.rests, v.hidden), err)
+	return cmp.Or(e.waitAnswer(v.depends, v.hidden), err)
 }
 
-// restsOnDescription reports whether an error depends on a table's description, which must be
+// concernsDescription reports whether an error depends on a table's description, which must be
 // durable before the error is returned.
-func restsOnDescription(err error) bool {
+func concernsDescription(err error) bool {
 	var index *IndexError
 	return errors.Is(err, ErrTableNotFound) || errors.As(err, &index)
 }
 
-// again reads once more, with an instant and a snapshot from one moment of the commit section.
-func (v *View) again(fn func(v *View) error) error {
+// readOrdered reads once more, with an instant and a snapshot from one moment of the commit section.
+func (v *View) readOrdered(fn func(v *View) error) error {
 	v.e.order.Lock()
 	v.now = v.e.Now()
 	v.snap = v.e.kv.NewSnapshot()
-	v.rests = v.e.lastCommit.Load()
+	v.depends = v.e.lastCommit.Load()
 	v.e.order.Unlock()
 	defer v.release()
 	v.checkInstant()
@@ -131,7 +131,7 @@ func (v *View) Get(t *Table, k Key) (item dynamo.Item, size int, err error) {
 		return nil, 0, err
 	}
 	value, ok, err := get(v.reader(), k.bytes())
-	v.restOnStripe(stripeOf(d.ID, k.hash()))
+	v.dependOnStripe(stripeOf(d.ID, k.hash()))
 	if dropped := v.follow(t, nil); dropped != nil {
 		return nil, 0, dropped
 	}
@@ -149,7 +149,7 @@ func (v *View) Get(t *Table, k Key) (item dynamo.Item, size int, err error) {
 // Call it before the read, so that no item is older than its description.
 func (v *View) live(t *Table) (*TableDesc, error) {
 	d, err := t.live()
-	v.rests = max(v.rests, t.changed.Load())
+	v.depends = max(v.depends, t.changed.Load())
 	return d, err
 }
 
@@ -167,10 +167,10 @@ func (v *View) follow(t *Table, ix *IndexDesc) error {
 	return d.readable(ix)
 }
 
-// restOnStripe makes the answer depend on the last commit under a stripe. Call it after the read.
-func (v *View) restOnStripe(id uint32) {
+// dependOnStripe makes the answer depend on the last commit under a stripe. Call it after the read.
+func (v *View) dependOnStripe(id uint32) {
 	if v.snap == nil {
-		v.rests = max(v.rests, v.e.stripes[id].last.Load())
+		v.depends = max(v.depends, v.e.stripes[id].last.Load())
 	}
 }
 
@@ -206,7 +206,7 @@ func (v *View) Range(t *Table, r Range, visit func(item dynamo.Item) (more bool,
 	}
 	it := v.reader().NewIter(lower, upper)
 	defer it.Close()
-	v.restOnRange(d, r, lower)
+	v.dependOnRange(d, r, lower)
 	if err := v.follow(t, r.Index); err != nil {
 		return err
 	}
@@ -233,15 +233,15 @@ func (v *View) Range(t *Table, r Range, visit func(item dynamo.Item) (more bool,
 	return it.Error()
 }
 
-// restOnRange makes the answer depend on the commits of a range: one stripe for an item collection
+// dependOnRange makes the answer depend on the commits of a range: one stripe for an item collection
 // of the table, everything otherwise. Call it after the iterator was created, which is the range's
 // snapshot.
-func (v *View) restOnRange(d *TableDesc, r Range, lower []byte) {
+func (v *View) dependOnRange(d *TableDesc, r Range, lower []byte) {
 	switch {
 	case v.snap != nil || invariant.Injected(invariant.ServeUndurable):
 	case r.Index == nil && r.Partition != nil:
-		v.restOnStripe(stripeOf(d.ID, hashOf(lower)))
+		v.dependOnStripe(stripeOf(d.ID, hashOf(lower)))
 	default:
-		v.rests = max(v.rests, v.e.lastCommit.Load())
+		v.depends = max(v.depends, v.e.lastCommit.Load())
 	}
 }

@@ -64,14 +64,14 @@ func (e *Engine) Write(ctx context.Context, ws ...*Write) error {
 	}
 	p.batch = e.kv.NewBatch()
 	defer e.release(p.batch)
-	c, rests, err := p.commit()
+	c, depends, err := p.commit()
 	switch {
 	case c != nil:
 		p.wakeReapers()
 		return e.finishWrite(c, p)
 	// the answer depends on commits of other calls
 	case err == nil, errors.Is(err, ErrRefused), errors.Is(err, ErrTableNotFound):
-		if err := e.waitAnswer(rests, p.hidden); err != nil {
+		if err := e.waitAnswer(depends, p.hidden); err != nil {
 			return err
 		}
 	}
@@ -92,7 +92,7 @@ func (e *Engine) finishWrite(c *commit, p *plan) error {
 		p.records[i].stream.published()
 	}
 	for _, r := range p.reaps {
-		e.tellReap(r)
+		e.reportReap(r)
 	}
 	return nil
 }
@@ -142,18 +142,18 @@ type planned struct {
 }
 
 // commit plans and commits under the stripes' locks. It returns a nil commit without an error if
-// nothing changes. rests is the last commit that the decision depends on.
-func (p *plan) commit() (c *commit, rests uint64, err error) {
+// nothing changes. depends is the last commit that the decision depends on.
+func (p *plan) commit() (c *commit, depends uint64, err error) {
 	p.ids = p.e.lockStripes(p.ids)
 	defer p.e.unlockStripes(p.ids)
 	c, err = p.commitLocked()
 	for _, id := range p.ids {
-		rests = max(rests, p.e.stripes[id].last.Load())
+		depends = max(depends, p.e.stripes[id].last.Load())
 	}
 	for i := range p.writes {
-		rests = max(rests, p.writes[i].w.Table.changed.Load())
+		depends = max(depends, p.writes[i].w.Table.changed.Load())
 	}
-	return c, rests, err
+	return c, depends, err
 }
 
 // commitLocked plans and commits, again while the plan is stale.
@@ -257,7 +257,7 @@ func (p *plan) add(w *planned, now Instant) error {
 		w.newHeader = w.desc.headerFor(w.w.Key, next, now)
 		w.w.NewBytes = w.newHeader.size
 		if w.old != nil {
-			w.newHeader.keep(w.oldHeader)
+			w.newHeader.inherit(w.oldHeader)
 		}
 		if w.old != nil && bytes.Equal(w.old, next) && w.newHeader == w.oldHeader {
 			return nil
@@ -301,9 +301,9 @@ func (p *plan) reaped(d *TableDesc, deadline Instant) {
 }
 
 // putItem adds an item's change to a batch: the item, its index entries and its deadline entry.
-// Either item may be nil. told is as in indexChange.
-func (d *TableDesc) putItem(b *kv.Batch, key Key, old, next dynamo.Item, oldHeader, newHeader header, told *[]IndexWrite) {
-	entries := d.indexChange(b, key, old, next, oldHeader, newHeader, told)
+// Either item may be nil. writes is as in indexChange.
+func (d *TableDesc) putItem(b *kv.Batch, key Key, old, next dynamo.Item, oldHeader, newHeader header, writes *[]IndexWrite) {
+	entries := d.indexChange(b, key, old, next, oldHeader, newHeader, writes)
 	if old != nil && oldHeader.removal != Never && (next == nil || newHeader.removal != oldHeader.removal) {
 		b.Delete(appendDeadlineKey(nil, d.ID, oldHeader.removal, key.suffix()))
 	}

@@ -45,8 +45,7 @@ type DB struct {
 	warned      atomic.Pointer[clock.Elapsed] // when a failure in the background was last logged
 	opened      atomic.Bool
 	closed      atomic.Bool
-	close       sync.Once
-	closeIs     error // the result of Close; guarded by close
+	close       func() error // closes once
 }
 
 // Open opens the store in a directory, creating it if it is missing, and recovers the log. It
@@ -60,6 +59,7 @@ func Open(opts Options) (*DB, error) {
 		return nil, fmt.Errorf("store options: %w", err)
 	}
 	db := &DB{opts: opts, log: opts.Logger}
+	db.close = sync.OnceValue(db.closeFirst)
 	db.failure.init(opts.Logger)
 	db.damages.init()
 	if err := refuseForeign(db.opts.FS, db.opts.Dir); err != nil {
@@ -233,23 +233,22 @@ func rescue(err *error, cause error) {
 // Close syncs the unsynced writes of Async mode, and releases the directory. Every snapshot and
 // iterator must be closed before. It returns the failure if the store has stopped. A second call
 // returns the result of the first.
-func (db *DB) Close() error {
-	db.close.Do(func() {
-		db.syncer.stop()
-		db.closed.Store(true)
-		db.guard.release()
-		db.background.stop()
-		err := db.pebble.Close()
-		if failed := db.failure.err(); failed != nil {
-			err = failed
-		}
-		err = errors.Join(err, db.journal.close())
-		if err == nil {
-			db.seal()
-		}
-		db.closeIs = errors.Join(err, db.lock.Close())
-	})
-	return db.closeIs
+func (db *DB) Close() error { return db.close() }
+
+func (db *DB) closeFirst() error {
+	db.syncer.stop()
+	db.closed.Store(true)
+	db.guard.release()
+	db.background.stop()
+	err := db.pebble.Close()
+	if failed := db.failure.err(); failed != nil {
+		err = failed
+	}
+	err = errors.Join(err, db.journal.close())
+	if err == nil {
+		db.seal()
+	}
+	return errors.Join(err, db.lock.Close())
 }
 
 // Failed returns nil while the store runs, and otherwise the reason why it stopped, in an error

@@ -250,10 +250,16 @@ func (g *guardFS) Remove(name string) error {
 		}
 		return g.FS.Remove(name)
 	}
-	if err := g.after.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	return ignoreMissing(g.after.Remove(name))
+}
+
+// ignoreMissing drops the error about a file that was created before the failure, and so is not in
+// memory.
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	return nil
+	return err
 }
 
 func (g *guardFS) RemoveAll(name string) error {
@@ -268,10 +274,7 @@ func (g *guardFS) Rename(oldname, newname string) error {
 		g.critical("rename", oldname, g.FS.Rename(oldname, newname))
 		return nil
 	}
-	if err := g.after.Rename(oldname, newname); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
+	return ignoreMissing(g.after.Rename(oldname, newname))
 }
 
 func (g *guardFS) Unwrap() vfs.FS { return g.FS }

@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -109,9 +110,9 @@ func (o Options) withDefaults() (Options, error) {
 	if o.FS == nil {
 		o.FS = privateFS{vfs.Default}
 	}
-	setDefault(&o.CacheBytes, defaultCacheBytes)
-	setDefault(&o.MemTableBytes, defaultMemTableBytes)
-	setDefault(&o.AsyncWindow, defaultAsyncWindow)
+	o.CacheBytes = cmp.Or(o.CacheBytes, defaultCacheBytes)
+	o.MemTableBytes = cmp.Or(o.MemTableBytes, defaultMemTableBytes)
+	o.AsyncWindow = cmp.Or(o.AsyncWindow, defaultAsyncWindow)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -131,12 +132,6 @@ func (o Options) fitDisk(given Options) Options {
 		o.ReserveBytes = min(o.ReserveBytes, max(int64(usage.TotalBytes/12), leastReserve))
 	}
 	return o
-}
-
-func setDefault[T int64 | time.Duration](field *T, value T) {
-	if *field == 0 {
-		*field = value
-	}
 }
 
 // formatVersion pins Pebble's file format, so that a newer Pebble does not silently write a format

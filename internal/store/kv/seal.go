@@ -177,10 +177,12 @@ func (s *inspector) checkSeal(names []string) error {
 			s.fault(name, -1, "was not there at the last clean stop")
 		}
 	}
-	for _, was := range sealed.logs {
-		for _, is := range s.Logs {
-			if is.Number == was.number && (is.End != was.end || is.LastSeq != was.lastSeq || !is.Closed) && !s.faulty(is.File) {
-				s.fault(is.File, is.End, "its records end with commit %d; at the last clean stop they ended at byte %d with commit %d and an end mark", is.LastSeq, was.end, was.lastSeq)
+	for _, before := range sealed.logs {
+		for _, log := range s.Logs {
+			changed := log.End != before.end || log.LastSeq != before.lastSeq || !log.Closed
+			if log.Number == before.number && changed && !s.faulty(log.File) {
+				s.fault(log.File, log.End, "its records end with commit %d; at the last clean stop they ended at byte %d with commit %d and an end mark",
+					log.LastSeq, before.end, before.lastSeq)
 			}
 		}
 	}

@@ -592,11 +592,11 @@ func (s *Stopped) readLog(name string, fn func(batch []byte) error, report func(
 // Create opens a new store in a directory that is missing or empty, for bulk writes: applied
 // batches are on disk after Flush.
 func Create(fs FS, dir string) (*DB, error) {
-	of := fs
-	if of == nil {
-		of = vfs.Default
+	files := fs
+	if files == nil {
+		files = vfs.Default
 	}
-	switch names, err := of.List(dir); {
+	switch names, err := files.List(dir); {
 	case err == nil && len(names) > 0:
 		return nil, fmt.Errorf("%s is not empty", dir)
 	case err != nil && !errors.Is(err, iofs.ErrNotExist):
