@@ -18,8 +18,8 @@ type httpClient struct{ http.RoundTripper }
 
 func (c httpClient) Do(r *http.Request) (*http.Response, error) { return c.RoundTrip(r) }
 
-// inProcess answers requests with a database in this process. A client can be created before the
-// database's server.
+// inProcess answers requests with a database in this process. It reads the database's server at
+// each request, so clients can be created before the server is.
 type inProcess struct{ db *DB }
 
 // RoundTrip answers a request.
@@ -72,8 +72,8 @@ var (
 	deserializeNetworking = []string{"RecordResponseTiming"}
 )
 
-// dropNetworking removes them from an operation's stack. It ignores the error of Remove for a
-// missing one, since the services differ in a few.
+// dropNetworking removes these middlewares from an operation's stack. It ignores the error of
+// Remove for a missing one, since the services differ in a few.
 func dropNetworking(stack *middleware.Stack) error {
 	for _, id := range buildNetworking {
 		_, _ = stack.Build.Remove(id)

@@ -103,7 +103,8 @@ func (c *Clock) set(ctx context.Context, to time.Time, limit time.Duration) (Mov
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
 
-// functions returns the clock for the HTTP endpoints.
+// functions returns the clock's operations for the endpoints below /_mayfly/clock. Refused moves
+// return an *admin.MoveError.
 func (c *Clock) functions() admin.Clock {
 	here := func(err error) (admin.Moved, error) {
 		now := c.Now()

@@ -104,8 +104,8 @@ func Open(dir string, options Options) (*DB, error) {
 	return db, nil
 }
 
-// openError adds the package's errors: ErrCorrupt if the files or their contents are corrupt, and
-// ErrFormat for a newer store.
+// openError returns an error of the layers below so that it matches the package's errors:
+// ErrCorrupt if the files or their contents are corrupt, and ErrFormat for a newer store.
 func openError(err error) error {
 	if errors.Is(err, kv.ErrNewer) {
 		return fmt.Errorf("mayfly: %w: %w", ErrFormat, err)
@@ -160,7 +160,8 @@ func (db *DB) assemble() {
 	})
 }
 
-// ready returns the reason why requests or schedules cannot be served at present.
+// ready returns nil, or the reason why requests or schedules cannot be served at present. The
+// endpoint /readyz answers with it.
 func (db *DB) ready() error {
 	if err := db.engine.Err(); err != nil {
 		return err
@@ -168,8 +169,8 @@ func (db *DB) ready() error {
 	return db.work.err()
 }
 
-// run does the background work until ctx is done or the store fails. It watches for a failure,
-// since the work may be asleep then.
+// run does the engine's background work until ctx is done or the store fails. A store may fail in a
+// call while that work sleeps, so run also waits for Failed.
 func (db *DB) run(ctx context.Context) {
 	defer close(db.ran)
 	ctx, cancel := context.WithCancel(ctx)

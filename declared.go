@@ -11,8 +11,8 @@ import (
 // Trigger delivers the records of a stream to a target, in batches. Name, Target, and either Table
 // or Stream must be set.
 type Trigger struct {
-	// Name identifies the trigger; its checkpoints are stored under it. 1 to 64 letters, digits, "-",
-	// "_" and ".".
+	// Name identifies the trigger; its checkpoints are stored under it. 1 to 64 letters, digits,
+	// "-", "_" and ".".
 	Name string
 
 	// Table is the table whose stream is read. It may be created later, and its stream may be
@@ -25,8 +25,8 @@ type Trigger struct {
 	// Target is the ARN or the name of a mapping in Options.Targets.
 	Target string
 
-	// Start is the position without a checkpoint: "TRIM_HORIZON" for the oldest record, or "LATEST".
-	// Default: "TRIM_HORIZON".
+	// Start is the position without a checkpoint: "TRIM_HORIZON" for the oldest record, or
+	// "LATEST". Default: "TRIM_HORIZON".
 	Start string
 
 	// Filter has up to ten event patterns in JSON. A record passes if one of them matches it.
@@ -43,8 +43,8 @@ type Trigger struct {
 	// keep their order. Default: 1. Range: 1 to 1000.
 	Parallel int
 
-	// Order is "key" or "none". With "key", a failing batch delays the following batches of its lane.
-	// With "none", it is retried aside. Default: "key".
+	// Order is "key" or "none". With "key", a failing batch delays the following batches of its
+	// lane. With "none", it is retried aside. Default: "key".
 	Order string
 
 	// Per is "batch" for one delivery per batch, or "record" for one per record. Default: "batch".
@@ -57,8 +57,8 @@ type Trigger struct {
 	// "batch". Default: false.
 	Partial bool
 
-	// Retries is the number of attempts after the first; -1 means no limit. Default: -1, or 185 with
-	// Order "none". Range: -1 to 10,000, or to 185 with Order "none".
+	// Retries is the number of attempts after the first; -1 means no limit. Default: -1, or 185
+	// with Order "none". Range: -1 to 10,000, or to 185 with Order "none".
 	Retries *int
 
 	// Age is the age at which a record is given up. Default: no limit, or 24 h with Order "none".
@@ -124,7 +124,8 @@ const (
 	CatchUpSkip CatchUp = "skip" // none
 )
 
-// Each conversion fails to compile if the public struct and the internal one differ.
+// Triggers, reminders and CatchUp have public structs, so that go doc shows their fields. Each
+// conversion to the internal type fails to compile if the two differ.
 
 func (o Options) triggers() []trigger.Spec {
 	specs := make([]trigger.Spec, len(o.Triggers))

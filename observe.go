@@ -8,7 +8,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/engine"
 )
 
-// observe counts an answered request.
+// observe counts an answered request, and announces the change of a table that it made.
 func (db *DB) observe(operation string, _ int, code string, took time.Duration) {
 	db.metrics.Request(operation, code, took)
 	db.changes.answered(operation)
@@ -33,7 +33,8 @@ func (db *DB) reaped(r engine.Reap) {
 // backlogMax bounds the count of one table's backlog in a scrape.
 const backlogMax = 100_000
 
-// backlog returns the number of due items that are not yet reaped.
+// backlog returns the number of due items that are not yet reaped, counted up to backlogMax in each
+// table.
 func (db *DB) backlog() int64 {
 	total := 0
 	for _, t := range db.engine.Tables() {

@@ -1,6 +1,7 @@
 package mayfly
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"regexp"
@@ -290,26 +291,19 @@ func (o Options) withDefaults(dir string) Options {
 			o.Unmapped = UnmappedAccept
 		}
 	}
-	orDefault(&o.CatchUp, CatchUpLast)
-	orDefault(&o.Region, regionDefault)
-	orDefault(&o.Account, accountDefault)
-	orDefault(&o.ExpiryDelay, expiryDelayDefault)
-	orDefault(&o.StreamRetention, streamRetentionDefault)
-	orDefault(&o.HoldBytes, holdBytesDefault)
-	orDefault(&o.Shards, shardsDefault)
-	orDefault(&o.ShardBytes, shardBytesDefault)
-	orDefault(&o.CacheBytes, cacheBytesDefault)
+	o.CatchUp = cmp.Or(o.CatchUp, CatchUpLast)
+	o.Region = cmp.Or(o.Region, regionDefault)
+	o.Account = cmp.Or(o.Account, accountDefault)
+	o.ExpiryDelay = cmp.Or(o.ExpiryDelay, expiryDelayDefault)
+	o.StreamRetention = cmp.Or(o.StreamRetention, streamRetentionDefault)
+	o.HoldBytes = cmp.Or(o.HoldBytes, holdBytesDefault)
+	o.Shards = cmp.Or(o.Shards, shardsDefault)
+	o.ShardBytes = cmp.Or(o.ShardBytes, shardBytesDefault)
+	o.CacheBytes = cmp.Or(o.CacheBytes, cacheBytesDefault)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	return o
-}
-
-func orDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // verifier returns a verifier of signatures, or nil without credentials.

@@ -40,8 +40,8 @@ func (db *DB) register(consumer, streamARN string) consume.Progress {
 	return progress{c, log}
 }
 
-// progress reports a consumer's progress to the service. It logs progress that is impossible, which
-// is a fault of the consumer's, and drops it.
+// progress reports a consumer's progress to the service. Only a faulty consumer reports impossible
+// progress, such as a shard that is none: progress logs and drops it.
 type progress struct {
 	consumer *service.Consumer
 	log      *slog.Logger

@@ -17,13 +17,15 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/trigger"
 )
 
-// work fires schedules and reminders, runs triggers and makes deliveries. It has no goroutine and no
-// table until there is something to do.
+// work fires schedules and reminders, runs triggers and makes deliveries. It has no goroutine and
+// no table until there is something to do.
 type work struct {
 	db   *DB
 	host *host.Host
 
-	first   sync.Mutex  // held by an operation that may create the first work, until that has begun
+	// held by an operation that may create the first work, until that work has begun and its
+	// consumers have registered
+	first   sync.Mutex
 	begun   atomic.Bool // set under mu
 	failure atomic.Pointer[error]
 	mu      struct {
@@ -49,7 +51,7 @@ func newWork(db *DB) *work {
 	return w
 }
 
-// waitingClock is the database's clock with a Sleep.
+// waitingClock is the database's clock with the Sleep that work needs, and that users do not see.
 type waitingClock struct{ *Clock }
 
 // Sleep waits for an instant in ms since the epoch; see clock.Clock.
@@ -71,11 +73,11 @@ func (w *work) refuse() error {
 	return nil
 }
 
-// tablesOwn begins the names of all of mayfly's own tables.
+// tablesOwn is the beginning of the names of all of mayfly's own tables.
 const tablesOwn = "mayfly."
 
-// tablesOfWork begin the names of the tables that store work. A database without such tables has
-// none.
+// tablesOfWork are the beginnings of the names of the tables that store work. A database without
+// such a table has no work from before.
 var tablesOfWork = []string{"mayfly.schedule", "mayfly.rules", trigger.TableName, deliver.RetriesTable}
 
 // hasTable reports whether the name of a table begins with one of names.
@@ -90,8 +92,9 @@ func (db *DB) hasTable(names ...string) bool {
 	return false
 }
 
-// resume continues work from before, and begins declared work. It calls registered when the
-// database has registered all consumers.
+// resume begins the work if the options declare some, or if tables from before hold some. It calls
+// registered when all consumers of that work have registered with the database; at once if there is
+// no work.
 func (w *work) resume(registered func()) {
 	if w.db.options.noWork || w.db.options.DatabaseOnly || len(w.db.options.Triggers) == 0 && len(w.db.options.Reminders) == 0 && !w.db.hasTable(tablesOfWork...) {
 		registered()
@@ -128,7 +131,8 @@ func (w *work) fail(err error) {
 	w.db.options.Logger.Error("a part of the database has stopped", "error", err)
 }
 
-// await waits until the database has registered all consumers that were needed when the work began.
+// await waits until every consumer that the present work needs has registered with the database, or
+// ctx or the work is done.
 func (w *work) await(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

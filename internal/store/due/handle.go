@@ -92,7 +92,8 @@ func (h *Handle) lower(at int64) bool {
 	}
 }
 
-// undone returns the earliest instant of unfinished work, and whether a Drain is running.
+// undone returns the earliest instant of work that is not drained, and whether a Drain is running.
+// While one runs, the head that it began with counts.
 func (h *Handle) undone() (head int64, draining bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -78,7 +78,8 @@ func (q *Queue) Run(ctx context.Context) error {
 	}
 }
 
-// sleepUntil returns the instant of the next work.
+// sleepUntil returns the least head of the sources that are not paused, and counts the pass over
+// them.
 func (q *Queue) sleepUntil() int64 {
 	q.passes.Add(1)
 	until, handles := Never, *q.handles.Load()
@@ -114,7 +115,7 @@ func (q *Queue) DrainDue(ctx context.Context) error {
 	}
 }
 
-// pass drains one slice of every source that is due.
+// pass drains one slice of every source that is due, and reports whether there was one.
 func (q *Queue) pass(ctx context.Context) (drained bool, err error) {
 	q.round++
 	for _, h := range *q.handles.Load() {
@@ -143,7 +144,8 @@ func (q *Queue) now() int64 {
 	return now
 }
 
-// drain drains one slice of one source.
+// drain drains one slice of one source. A failed Drain pauses its source; drain returns an error
+// only if the queue must end.
 func (q *Queue) drain(ctx context.Context, h *Handle) error {
 	head, now := h.begin(), q.now()
 	invariant.CheckUnless(max(head, now) <= q.clock.Millis(), []invariant.Fault{invariant.FireEarly},
@@ -173,7 +175,7 @@ func (q *Queue) drain(ctx context.Context, h *Handle) error {
 // Passes returns the number of passes of Run over the heads: the measure of IdleIsFree.
 func (q *Queue) Passes() int64 { return q.passes.Load() }
 
-// signal makes Run read the heads again.
+// signal ends Run's sleep, so that it reads the heads again.
 func (q *Queue) signal() {
 	select {
 	case q.wake <- struct{}{}:
@@ -181,7 +183,7 @@ func (q *Queue) signal() {
 	}
 }
 
-// stopRetries ends the timers of sources that failed.
+// stopRetries ends the pauses of sources that failed, so that the next Run tries them at once.
 func (q *Queue) stopRetries() {
 	for _, h := range *q.handles.Load() {
 		h.stopRetry()

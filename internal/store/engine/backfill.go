@@ -30,8 +30,8 @@ type ahead struct {
 	done bool   // every readable item is done
 }
 
-// requestBackfill asks Run to backfill a table. The request counts as work in flight, so an advance of
-// the clock waits for it.
+// requestBackfill asks Run to backfill a table. The request counts as work in flight, so an advance
+// of the clock waits for it.
 func (e *Engine) requestBackfill() {
 	done := e.activity.Begin()
 	select {
@@ -228,7 +228,8 @@ func (b *backfill) ahead() *ahead {
 	return a
 }
 
-// skip freezes the backfill's progress on disk.
+// skip leaves an item in a damaged file. The backfill continues behind it, but from here on its
+// progress on disk stays, so that a restart visits the item again.
 func (b *backfill) skip() {
 	if b.ahead() != nil {
 		return

@@ -37,7 +37,7 @@ type catalogue struct {
 
 	changing sync.Mutex    // serializes changes of descriptions
 	ids      ids           // guarded by changing
-	commit   atomic.Uint64 // the last commit that changed a description
+	commit   atomic.Uint64 // number of the last commit that changed a table's description
 }
 
 // ids holds the last identifier of each kind. None is ever used twice.
@@ -162,8 +162,8 @@ func (e *Engine) publish(t *Table, d *TableDesc) {
 	e.catalogue.mu.Unlock()
 }
 
-// change publishes the description that the present commit makes; nil drops the table. The caller
-// is inside the commit section.
+// change makes d the table's description from the present commit on; nil drops the table. The
+// caller is inside the commit section. Plans under the earlier description are stale from here on.
 func (e *Engine) change(t *Table, d *TableDesc) {
 	n := e.lastCommit.Load() + 1
 	e.catalogue.commit.Store(n)
@@ -179,8 +179,8 @@ func (e *Engine) change(t *Table, d *TableDesc) {
 	e.catalogue.mu.Unlock()
 }
 
-// waitCatalogue returns when the last change of descriptions is durable. The caller has already
-// read the descriptions.
+// waitCatalogue waits until the commit numbered changed is durable. Read the descriptions before:
+// a change that is published sets its number first, so none that was read is missed.
 func (e *Engine) waitCatalogue(changed *atomic.Uint64) error {
 	if err := e.ready(); err != nil {
 		return err
@@ -355,8 +355,8 @@ func (e *Engine) Alter(ctx context.Context, namespace, name string, change func(
 	return d, nil
 }
 
-// startGeneration ends the present TTL generation at now. Items keep its deadlines until the
-// backfill has rewritten them.
+// startGeneration begins the TTL generation of d at now, and asks for the backfill that moves the
+// items of earlier generations to it. Until then their deadlines count as d.TTL.Ended says.
 func (e *Engine) startGeneration(b *kv.Batch, old, d *TableDesc, now Instant) {
 	for i := range d.TTL.Ended {
 		d.TTL.Ended[i].At = min(d.TTL.Ended[i].At, now)

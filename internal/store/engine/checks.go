@@ -6,8 +6,9 @@ import (
 	"github.com/mayflydb/mayfly/internal/invariant"
 )
 
-// The checks of builds with the tag invariants. Each names the faults that violate it on purpose:
-// the law's test must notice these, and not a panic in a background goroutine.
+// The checks of builds with the tag invariants. Each names the faults that violate it on purpose.
+// While one is injected the check only records that it has failed, since the test of the law must
+// fail, and not a background goroutine panic. The laws require that record for every fault.
 
 // unreadFaults are the faults that keep the reaper from reading a collected entry again.
 var unreadFaults = []invariant.Fault{invariant.SkipRecheck, invariant.ReapMissing, invariant.SeenAhead}

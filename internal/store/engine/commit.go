@@ -11,7 +11,7 @@ import (
 )
 
 // The commit section alone makes order. A commit that holds Engine.order reads the clock, re-checks
-// its decisions, takes its sequence numbers and applies its batch without waiting for the disk.
+// its decisions, assigns sequence numbers and applies its batch without waiting for the disk.
 // Clock readings, stream sequence numbers, visibility and the log therefore have the same order.
 // The wait for the disk follows outside every lock, and one sync of Pebble serves all waiting
 // commits.
@@ -32,7 +32,7 @@ type commit struct {
 type order struct {
 	sync.Mutex
 	instant Instant // of the last commit that carried one; at or after the one on disk
-	lastSeq uint64  // the last stream sequence number taken
+	lastSeq uint64  // the last stream sequence number assigned
 }
 
 // durability tracks the durable prefix of the log: when commit n is durable, every commit before it
@@ -102,8 +102,8 @@ func (e *Engine) commitNew(fill func(c *commit) error, applied func()) error {
 	return e.finish(c)
 }
 
-// touch marks the stripes as changed by the present commit, which takes the next number. The caller
-// is inside the commit section and has not applied the batch.
+// touch records that the present commit changes the stripes, so that answers about their items wait
+// for it. The caller is inside the commit section and has not applied the batch.
 func (e *Engine) touch(ids []uint32) {
 	n := e.lastCommit.Load() + 1
 	for _, id := range ids {
@@ -111,7 +111,8 @@ func (e *Engine) touch(ids []uint32) {
 	}
 }
 
-// finish waits until the commit is durable, without a lock, and publishes that.
+// finish waits until the commit is durable, without a lock, and raises the durable watermark to it.
+// After an error the store has stopped, and nothing may be acknowledged.
 func (e *Engine) finish(c *commit) error {
 	if !invariant.Injected(invariant.AckBeforeSync) {
 		if err := e.kv.Wait(c.batch); err != nil {
@@ -222,8 +223,8 @@ func (e *Engine) ready() error {
 	return nil
 }
 
-// full reports whether the disk is still full, so that nothing may grow. If space is back it
-// restores the reserve.
+// full reports whether writes that grow the data must be refused, because the disk is full. It
+// first tries to restore the reserve, so the answer changes as soon as there is room.
 func (e *Engine) full() bool { return e.kv.Full() && !e.kv.TryRestore() }
 
 // FullReason returns the reason why writes that grow the data are refused, or nil while they are

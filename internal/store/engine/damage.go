@@ -260,7 +260,8 @@ func eachReadable(r kv.Reader, lower, upper []byte, fn func(key, value []byte) (
 	return nil
 }
 
-// eachUntilDamage is a stretch of eachReadable. It moves lower behind the last key read.
+// eachUntilDamage calls fn for each key from lower on, up to the first unreadable one, and moves
+// lower behind the last key read. failed is the error of the unreadable key; nil: there is none.
 func eachUntilDamage(r kv.Reader, lower *[]byte, upper []byte, fn func(key, value []byte) (bool, error)) (more bool, failed, err error) {
 	it := r.NewIter(*lower, upper)
 	defer it.Close()
@@ -290,7 +291,8 @@ const (
 	retryMost  = time.Hour
 )
 
-// retry decides when background work returns to the keys that it skipped.
+// retry decides when background work returns to the keys that it skipped: after a pause of real
+// time that doubles with each failure.
 type retry struct {
 	reached  atomic.Bool // it is time
 	pending  atomic.Bool // a timer is set

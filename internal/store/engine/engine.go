@@ -109,7 +109,7 @@ type Engine struct {
 	reaping    chan struct{} // holds a token for each such slice
 
 	snapshot func() *kv.Snapshot // kv's NewSnapshot; tests commit just before or after it
-	// holds a token when a table may need a backfill; call it at its end
+	// holds a request to run all backfills: the function to call when they have ended
 	backfills     chan func()
 	backfillRetry retry // of the backfills that met a damaged file
 	backfillItems int   // backfillSlice, except in tests that need many steps
@@ -272,14 +272,14 @@ func (e *Engine) watchStore(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// adoptFailure closes Failed if the store has stopped.
+// adoptFailure stops the engine too if the store has stopped.
 func (e *Engine) adoptFailure() {
 	if err := e.kv.Failed(); err != nil {
 		e.fail(err)
 	}
 }
 
-// withoutStop drops the errors of background work that was asked to stop.
+// withoutStop returns nil for an error that only means that background work was asked to stop.
 func withoutStop(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, ErrClosed) {
 		return nil

@@ -117,7 +117,8 @@ func (h *Hold) report(shard uint32, seq uint64, positions ...map[uint32]uint64) 
 	h.e.consumers.moved.Announce()
 }
 
-// reachLocked raises a position, and ends the shard's ancestors.
+// reachLocked raises a position in a shard. The first report about a shard also puts the positions
+// in its ancestors behind every record, since consumers read parents first.
 func (h *Hold) reachLocked(positions map[uint32]uint64, shard uint32, seq uint64) {
 	d := h.s.desc.Load()
 	sh := d.shard(shard)
@@ -224,13 +225,15 @@ func (e *Engine) nextRest(now Instant) Instant {
 	return next
 }
 
-// idleMoment is a moment at which no consumer was busy.
+// idleMoment identifies a state of all consumers in which none was busy: the count of their
+// changes, and the last record of each stream that they read.
 type idleMoment struct {
 	changes uint64
 	tips    map[*stream]uint64
 }
 
-// stillIdle reports whether no consumer can have become busy since.
+// stillIdle reports whether no consumer can have become busy since: none has registered or begun to
+// work, and no stream has a new record.
 func (e *Engine) stillIdle(at idleMoment) bool {
 	if invariant.Injected(invariant.LeaveBehind) {
 		return true
@@ -273,6 +276,8 @@ func (e *Engine) busyConsumers() (at idleMoment, busy []string, err error) {
 	}
 }
 
+// askConsumers returns the consumers that are busy, and the state that it found. Records may be
+// written while it reads; only stillIdle shows that none was.
 func (e *Engine) askConsumers() (at idleMoment, busy []string, err error) {
 	if invariant.Injected(invariant.LeaveBehind) {
 		return at, nil, nil
@@ -401,7 +406,7 @@ func (p *surplusPart) add(it *kv.Iter) {
 	p.bytes += int64(len(it.Key()) + len(it.Value()))
 }
 
-// subtract subtracts the trimmed records.
+// subtract removes trimmed records from the counts.
 func (k *surplus) subtract(cuts []cut) {
 	for _, c := range cuts {
 		p := k.parts[c.shard]
@@ -451,7 +456,8 @@ func (e *Engine) HoldsFull() bool { return e.heldBytes.Load() >= e.opts.HoldByte
 // retention, in milliseconds of the database's clock.
 const logEvery = Instant(time.Hour / time.Millisecond)
 
-// setSurplus stores the result of a pass over the stream's records, and logs it if the pause is over.
+// setSurplus stores the result of a pass over the stream's records, and logs it if the pause is
+// over.
 func (s *stream) setSurplus(f *found) {
 	d := s.desc.Load()
 	held := HeldStream{Namespace: d.Namespace, Table: d.Table, Label: d.Label, Oldest: f.oldest}

@@ -15,7 +15,8 @@ import (
 // used again.
 
 // changeIndexes numbers the indexes that a change of the description adds, and deletes the entries
-// of those that it removes. If full, nothing may grow. The caller is inside the commit section.
+// of those that it removes. On a full disk it returns ErrDiskFull for an added index. The caller is
+// inside the commit section.
 func changeIndexes(b *kv.Batch, old, d *TableDesc, now Instant, full bool) error {
 	for i := range d.Indexes {
 		ix := &d.Indexes[i]

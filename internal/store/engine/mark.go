@@ -68,7 +68,8 @@ func (m *marks) lower(p position) (store bool) {
 	return store
 }
 
-// pass raises the mark in memory after a pass of the reaper that left all entries from left on.
+// pass raises the mark in memory to left, the first entry that a pass of the reaper has not
+// handled, or to an earlier one that was committed during the pass.
 func (m *marks) pass(left position) {
 	left = firstOf(m.since, left)
 	if left.compare(m.low) > 0 {
@@ -76,7 +77,8 @@ func (m *marks) pass(left position) {
 	}
 }
 
-// raise is pass in the commit section of a reap. It reports whether the mark on disk moves.
+// raise is pass for a commit that removes items. It also raises m.stored, and reports whether the
+// commit must write that to disk.
 func (m *marks) raise(left position) (store bool) {
 	m.pass(left)
 	if removal := min(m.low.removal, m.skipped.removal); removal > m.stored {
@@ -87,10 +89,11 @@ func (m *marks) raise(left position) (store bool) {
 	return store
 }
 
-// skip keeps the mark on disk below an entry that the coming pass leaves.
+// skip keeps the mark on disk below an unreadable entry. Call it before pass or raise, which let
+// the mark in memory pass over the entry.
 func (m *marks) skip(p position) { m.skipped = firstOf(m.skipped, p) }
 
-// retry lowers the mark in memory to the first skipped entry.
+// retry lowers the mark in memory to the first skipped entry, so that the next pass reads it again.
 func (m *marks) retry() {
 	m.low = firstOf(m.low, m.skipped)
 	m.skipped = position{removal: Never}

@@ -11,8 +11,8 @@ import (
 // answer of a read depends on the reaper, so a backlog delays only stream records. pace belongs to
 // the goroutine of the due queue.
 //
-// The length of the pause follows the load of the processors, which the pause itself measures: it
-// ends as late as any woken goroutine waits for a processor. With free processors the reaper uses a
+// The length of the pause follows the load of the processors. The pause itself measures that load:
+// if it ends late, woken goroutines wait for a processor. With free processors the reaper uses a
 // ninth of one. If more than one pause in a hundred ends late, its share falls, to half of that at
 // the least. A removal costs more than this share, since stream readers and compactions follow it.
 // With two thirds of a processor, which drain two to three times as fast, the p99 of calls beside a

@@ -63,8 +63,8 @@ func overlap(lower, upper, from, to []byte) (lo, hi []byte, ok bool) {
 	return lo, hi, true
 }
 
-// overlapping returns the places that overlap a range of keys, both bounds inclusive. It omits index entries
-// and deadline entries, which follow from the items.
+// overlapping returns the places that overlap a range of keys, both bounds inclusive. It omits
+// index entries and deadline entries, which follow from the items.
 func (p places) overlapping(lower, upper []byte) (out []Place) {
 	if lower == nil && upper == nil {
 		return []Place{{What: "anything"}}

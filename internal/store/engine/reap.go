@@ -95,7 +95,8 @@ type slice struct {
 	skipped position  // the first of them
 }
 
-// skip leaves an unreadable entry in place.
+// skip leaves an unreadable entry in place, and logs that. The pass continues behind it, and a
+// later pass reads it again.
 func (s *slice) skip(p position, err error) {
 	if !s.damaged {
 		s.damaged, s.skipped = true, p
@@ -179,8 +180,8 @@ func (s *slice) reap() error {
 	return nil
 }
 
-// finish waits for the disk and then reports the removals. It fails only if the store has stopped,
-// which every later call reports.
+// finish waits for the disk, then wakes the stream's readers and reports the removals. If the store
+// has stopped it does neither; every later call returns the failure.
 func (s *slice) finish(c *commit) {
 	e := s.t.e
 	defer s.batch.Close()

@@ -180,7 +180,7 @@ func (e *Engine) Records(ctx context.Context, streamID, shardNo uint32, from uin
 	}
 }
 
-// readShard is one read without waiting.
+// readShard reads durable records of a shard and does not wait for any. See Records.
 func (e *Engine) readShard(st *stream, shardNo uint32, from uint64, limit, maxBytes int) (RecordPage, error) {
 	// Load the description before the durable watermark: a shard that it shows as closed then has
 	// all its records below the watermark. Load it also before the number of the commit to wait

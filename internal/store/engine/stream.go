@@ -135,7 +135,8 @@ func (e *Engine) publishStream(b *kv.Batch, st *stream, d *StreamDesc) {
 	e.streams.mu.Unlock()
 }
 
-// adopt makes d the current description and finds the open shard of each slot.
+// adopt makes d the current description, and finds the open shard of each slot. Open shards keep
+// their counts of bytes.
 func (s *stream) adopt(d *StreamDesc) {
 	sizes := map[uint32]int64{}
 	for _, o := range s.open {
@@ -412,8 +413,8 @@ func (e *Engine) sequence(b *kv.Batch, records []pending, now Instant) {
 	}
 }
 
-// published handles records that have become durable: it wakes the waiting readers, and the trimmer
-// when the records age.
+// published is called when records of the stream have become durable. It wakes the waiting readers,
+// and asks for the trimmer at the instant at which the records age out.
 func (s *stream) published() {
 	s.due.Wake(int64(s.e.Now() + s.e.retention()))
 	if s.waiting.Load() > 0 {

@@ -15,7 +15,7 @@ type Table struct {
 	id uint32
 	// replaced inside the commit section, never edited; nil once the table is dropped
 	desc atomic.Pointer[TableDesc]
-	last atomic.Pointer[TableDesc] // like desc, but not cleared by a drop
+	last atomic.Pointer[TableDesc] // like desc, and the last one after a drop
 	due  *due.Handle
 	// changed is the number of the last commit that changed the description; 0: none since Open. It
 	// is set before that description is visible, so a reader of the description finds a number at

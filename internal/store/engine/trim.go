@@ -46,7 +46,9 @@ type found struct {
 	oldest  Instant // when that record was written
 }
 
-// aged reports whether a record has aged out and the budget allows it.
+// aged reports whether a record has aged out and the pass may still read records. Otherwise it
+// notes why records are left: f.left is the instant at which this one ages out, f.more the end of
+// the budget.
 func (f *found) aged(value []byte) (bool, error) {
 	at, err := recordInstant(value)
 	switch {
@@ -63,7 +65,7 @@ func (f *found) aged(value []byte) (bool, error) {
 	return true, nil
 }
 
-// all reports whether nothing of the stream is left.
+// all reports whether nothing of the stream is left after the cuts.
 func (f *found) all() bool {
 	return len(f.cuts) == len(f.desc.Shards) && !slices.ContainsFunc(f.cuts, func(c cut) bool { return !c.whole })
 }

@@ -5,8 +5,7 @@ import "sync/atomic"
 // Units counts the capacity consumed of a table or an index since the process opened it. The
 // service defines a unit and counts. The engine passes the counters from one description to the
 // next, and drops them with the table or the index, so counting needs no lookup and no lock.
-// in half units, the price of an eventually consistent read
-type Units struct{ read, written atomic.Int64 }
+type Units struct{ read, written atomic.Int64 } // half units: an eventually consistent read
 
 // AddRead counts read units: a multiple of a half.
 func (u *Units) AddRead(units float64) { u.read.Add(int64(2 * units)) }

@@ -93,7 +93,8 @@ func concernsDescription(err error) bool {
 	return errors.Is(err, ErrTableNotFound) || errors.As(err, &index)
 }
 
-// readOrdered reads once more, with an instant and a snapshot from one moment of the commit section.
+// readOrdered reads once more, with an instant and a snapshot from one moment of the commit
+// section.
 func (v *View) readOrdered(fn func(v *View) error) error {
 	v.e.order.Lock()
 	v.now = v.e.Now()
@@ -132,7 +133,7 @@ func (v *View) Get(t *Table, k Key) (item dynamo.Item, size int, err error) {
 	}
 	value, ok, err := get(v.reader(), k.bytes())
 	v.dependOnStripe(stripeOf(d.ID, k.hash()))
-	if dropped := v.follow(t, nil); dropped != nil {
+	if dropped := v.catchUp(t, nil); dropped != nil {
 		return nil, 0, dropped
 	}
 	if err != nil || !ok {
@@ -153,10 +154,10 @@ func (v *View) live(t *Table) (*TableDesc, error) {
 	return d, err
 }
 
-// follow runs after a read has its state. Without a snapshot the instant moves to the present, as
-// it follows a snapshot otherwise: an item may have been written since the view began, with a
-// deadline between. It returns an error if the table was dropped or the index removed meanwhile.
-func (v *View) follow(t *Table, ix *IndexDesc) error {
+// catchUp is called once a read has its state. Without a snapshot that state may be later than the
+// view's instant, and hold an item that was written and expired since. So catchUp moves the instant
+// to the present. It returns an error if the table was dropped or the index removed meanwhile.
+func (v *View) catchUp(t *Table, ix *IndexDesc) error {
 	if v.snap == nil {
 		v.now = v.e.Now()
 	}
@@ -175,7 +176,8 @@ func (v *View) dependOnStripe(id uint32) {
 }
 
 // hides reports whether the view omits an item: the item does not exist at the view's instant, or
-// Show excludes it. It records a decision by the clock.
+// Show excludes it. If the deadline has passed, hides records it in v.hidden, since the answer then
+// depends on the instant.
 func (v *View) hides(d *TableDesc, h header) bool {
 	if h.deadline == Never {
 		return v.show == ExpiredOnly
@@ -207,7 +209,7 @@ func (v *View) Range(t *Table, r Range, visit func(item dynamo.Item) (more bool,
 	it := v.reader().NewIter(lower, upper)
 	defer it.Close()
 	v.dependOnRange(d, r, lower)
-	if err := v.follow(t, r.Index); err != nil {
+	if err := v.catchUp(t, r.Index); err != nil {
 		return err
 	}
 	first, next := it.First, it.Next
@@ -233,9 +235,9 @@ func (v *View) Range(t *Table, r Range, visit func(item dynamo.Item) (more bool,
 	return it.Error()
 }
 
-// dependOnRange makes the answer depend on the commits of a range: one stripe for an item collection
-// of the table, everything otherwise. Call it after the iterator was created, which is the range's
-// snapshot.
+// dependOnRange makes the answer depend on the commits of a range: one stripe for an item
+// collection of the table, everything otherwise. Call it after the iterator was created, which is
+// the range's snapshot.
 func (v *View) dependOnRange(d *TableDesc, r Range, lower []byte) {
 	switch {
 	case v.snap != nil || invariant.Injected(invariant.ServeUndurable):

@@ -168,16 +168,16 @@ func (p *plan) commitLocked() (*commit, error) {
 			if !errors.Is(err, errStale) {
 				return c, err
 			}
-		case p.hidden == minInstant || p.described():
+		case p.hidden == minInstant || p.upToDate():
 			return nil, err
 		}
 	}
 }
 
-// described passes through the commit section and reports whether the plan's descriptions are still
-// current. A change of TTL with an earlier clock may have been under way; an item whose deadline it
-// ended in time is alive.
-func (p *plan) described() bool {
+// upToDate reports, from inside the commit section, whether the plan's descriptions are current. A
+// plan that only hides an item by the clock needs this: a change of the TTL setting may be about to
+// commit with an earlier instant. It may end the item's deadline, and then the item is alive.
+func (p *plan) upToDate() bool {
 	p.e.order.Lock()
 	defer p.e.order.Unlock()
 	for i := range p.writes {
@@ -188,8 +188,8 @@ func (p *plan) described() bool {
 	return true
 }
 
-// build reads, decides, and fills the batch except for the parts that only the commit section
-// knows.
+// build reads the items, calls each Decide, and fills the batch. Only fill adds sequence numbers
+// and marks, since only the commit section knows them.
 func (p *plan) build(now Instant) error {
 	p.batch.Reset()
 	p.records, p.reaps, p.hidden, p.changed = p.records[:0], p.reaps[:0], minInstant, false
@@ -320,8 +320,9 @@ func (d *TableDesc) putItem(b *kv.Batch, key Key, old, next dynamo.Item, oldHead
 	}
 }
 
-// fill re-checks the plan at the commit's instant and adds the parts that only the commit section
-// knows: sequence numbers and marks.
+// fill completes the batch inside the commit section: it re-checks the plan at the commit's
+// instant, and adds sequence numbers and marks. It returns errStale if the plan must be built
+// again.
 func (p *plan) fill(c *commit) error {
 	for i := range p.writes {
 		w := &p.writes[i]

@@ -63,7 +63,7 @@ func (db *DB) Apply(b *Batch) error {
 		return fmt.Errorf("apply batch: %w", err)
 	}
 	if db.opts.Durability == Async {
-		db.syncer.note()
+		db.syncer.written()
 	}
 	return db.failure.err()
 }
@@ -80,5 +80,5 @@ func (db *DB) Wait(b *Batch) error {
 	return err
 }
 
-// Waited reports whether Wait has returned without an error, for checks.
+// Waited reports whether Wait has returned without an error. It is for checks of the owner.
 func (b *Batch) Waited() bool { return b.waited }

@@ -32,10 +32,11 @@ const (
 type damages struct {
 	changed chan struct{} // holds a token when the list has changed
 
-	mu          sync.Mutex
-	list        []Damage // in the order in which they were found
-	logged      map[string]clock.Elapsed
-	compactions []error // of failed compactions, until backgroundError gets them
+	mu     sync.Mutex
+	list   []Damage // in the order in which they were found
+	logged map[string]clock.Elapsed
+	// errors of compactions that Pebble has reported as ended, but not yet as background errors
+	compactions []error
 }
 
 func (d *damages) init() {
@@ -70,7 +71,7 @@ func (db *DB) corrupted(info pebble.DataCorruptionInfo) {
 	d.signal()
 }
 
-// tableDeleted forgets a file that the store no longer needs.
+// tableDeleted removes a file from the list of damaged ones: a compaction has replaced it.
 func (db *DB) tableDeleted(info pebble.TableDeleteInfo) {
 	d, name := &db.damages, filepath.Base(info.Path)
 	d.mu.Lock()

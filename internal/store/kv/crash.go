@@ -115,7 +115,8 @@ func (c *CrashFS) do(op func() error) error {
 	return ErrCut
 }
 
-// begin counts an operation, and blocks the cut if the operation may happen.
+// begin counts an operation, and reports whether it may happen. If so the caller holds mu for
+// reading until it is done, so that no cut copies half of it.
 func (c *CrashFS) begin() bool {
 	c.mu.RLock()
 	n, cut := c.ops.Add(1), c.cut.Load()

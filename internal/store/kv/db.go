@@ -143,7 +143,8 @@ func lockDirectory(opts Options) (*pebble.Lock, error) {
 	return nil, fmt.Errorf("lock %q: %w", opts.Dir, markNoSpace(err))
 }
 
-// openLocked verifies the directory whose lock is held, and opens it.
+// openLocked verifies the directory whose lock is held, and opens it. It changes nothing in a
+// directory that is damaged or of a newer program.
 func (db *DB) openLocked() error {
 	inspection, err := db.verify()
 	if err != nil {
@@ -168,8 +169,8 @@ func (db *DB) openLocked() error {
 	return nil
 }
 
-// openGuarded opens Pebble over the guard. A failure of the disk meanwhile lets Pebble finish, and
-// is reported then.
+// openGuarded opens Pebble over the guard. The guard hides a failure of the disk from Pebble, so
+// openGuarded returns that failure once Pebble has opened.
 func (db *DB) openGuarded(inspection *Inspection) error {
 	db.guard.journal = db.journal
 	if inspection != nil {

@@ -66,7 +66,7 @@ func (db *DB) backgroundError(err error) {
 	}
 }
 
-// sayAgain logs that background work failed and is retried, unless it did so lately.
+// sayAgain logs that background work failed and is retried, once a minute at the most.
 func (db *DB) sayAgain(err error) {
 	if since := db.warned.Load(); since == nil || (*since)() >= stillFullEvery {
 		db.warned.Store(new(clock.Stopwatch()))
@@ -92,7 +92,7 @@ func (s *stall) begin(pebble.WriteStallBeginInfo) {
 
 func (s *stall) end() { s.on.Store(false) }
 
-// failed counts a failure, and reports whether it was one too many.
+// failed counts a failure, and reports whether writers have waited for more than maxStallFailures.
 func (s *stall) failed() bool { return s.on.Load() && s.failures.Add(1) > maxStallFailures }
 
 // pebbleLogger passes Pebble's messages to slog, and turns a fatal message into a failure instead

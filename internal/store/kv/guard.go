@@ -62,8 +62,8 @@ func (g *guardFS) release() { close(g.closing) }
 // dead reports whether the directory must not change.
 func (g *guardFS) dead() bool { return g.failure.first.Load() != nil }
 
-// critical handles the result of a change of a critical file: an error stops the store and is
-// hidden from Pebble.
+// critical handles the result of a change of a critical file. An error stops the store. The caller
+// then reports success to Pebble, which would not survive the error.
 func (g *guardFS) critical(op, name string, err error) {
 	if err != nil {
 		g.failure.set(fmt.Errorf("%s %s: %w", op, filepath.Base(name), err))
@@ -168,7 +168,8 @@ func (f compactedFile) Write(p []byte) (int, error) {
 	return f.File.Write(p)
 }
 
-// created wraps a new critical file, or creates a substitute for one that failed.
+// created wraps a new critical file. If its creation failed, the store stops, and the file that
+// created returns is in memory.
 func (g *guardFS) created(op, name string, category vfs.DiskWriteCategory, f vfs.File, err error) (vfs.File, error) {
 	if err == nil {
 		file := guardFile{File: f, fs: g, name: name}
@@ -185,7 +186,8 @@ func (g *guardFS) created(op, name string, category vfs.DiskWriteCategory, f vfs
 	return g.createAfter(name, category)
 }
 
-// noteCreated prepares a new critical file for the journal.
+// noteCreated prepares a new critical file for the journal: a log is listed once its directory
+// entry is on disk, and a MANIFEST is claimed up to each synced length.
 func (g *guardFS) noteCreated(f *guardFile) {
 	if g.journal == nil {
 		return

@@ -81,13 +81,13 @@ type healer struct {
 	flushed  bool          // the memtables have been flushed once
 	written  uint64        // bytes in the log when that flush began
 	compact  bool          // the tables are to be compacted
-	looked   clock.Elapsed // since the last pass over the tables
+	looked   clock.Elapsed // since the last pass over the tables; nil: none since the flush
 	size     int64         // bytes in the tables after it
 	free     uint64        // bytes on the disk after it
 }
 
-// step flushes the memtables, or compacts the tables. It does nothing if no data was written since
-// it did both, and the failed compactions were tried lately.
+// step flushes the memtables, and once that is done compacts the tables. It does neither again
+// until more data is written, or a failed compaction is worth another attempt.
 func (h *healer) step(ctx context.Context) {
 	switch m := h.db.pebble.Metrics(); {
 	case h.flushing != nil:

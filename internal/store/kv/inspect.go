@@ -398,7 +398,8 @@ func sumOf(fs FS, path string, n int64) (uint32, error) {
 	return hash.Sum32(), err
 }
 
-// checkTables checks that each live table exists with its size and its end.
+// checkTables checks that the file of each live table exists, with the size that the MANIFEST says
+// and the bytes that end every table. It does not read the contents.
 func (s *inspector) checkTables() error {
 	sizes := map[string]int64{}
 	for _, t := range s.Tables {

@@ -43,7 +43,7 @@ type claim struct {
 // journalState is the content of a slot. It is written before Pebble learns that its sync has
 // succeeded, and so before Pebble removes a file that is obsolete from then on.
 type journalState struct {
-	turn    uint64
+	turn    uint64   // raised by every write: the slot with the greater turn counts
 	current uint64   // the marker names this MANIFEST or a later one; 0: none yet
 	claims  []claim  // ascending by MANIFEST
 	logs    []uint64 // that exist unless the MANIFEST makes them obsolete, ascending
@@ -281,8 +281,8 @@ func (j *journal) logMade(number uint64) {
 	j.mu.made = append(j.mu.made, number)
 }
 
-// logsMade returns the logs that the next sync of the directory makes durable. Call it before that
-// sync.
+// logsMade returns the logs whose directory entries the next sync of the directory makes durable.
+// Call it before that sync: a log that is created during the sync may not be covered.
 func (j *journal) logsMade() []uint64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -119,7 +119,8 @@ func (o Options) withDefaults() (Options, error) {
 	return o, errors.Join(errs...)
 }
 
-// fitDisk lowers the defaults that are too large for a small disk. The directory exists.
+// fitDisk lowers those defaults that are too large for a small disk. given are the options before
+// defaults: what the caller has set stays. The directory must exist.
 func (o Options) fitDisk(given Options) Options {
 	usage, err := o.FS.GetDiskUsage(o.Dir)
 	if err != nil {

@@ -314,9 +314,6 @@ type tableIter struct {
 	done   bool
 }
 
-// first moves to the first entry, and reports whether there is one.
-func (it *tableIter) first() bool { return it.fill() }
-
 // advance moves to the next entry.
 func (it *tableIter) advance() bool {
 	it.last = it.batch[0].key
@@ -326,7 +323,8 @@ func (it *tableIter) advance() bool {
 	return it.fill()
 }
 
-// fill reads blocks until there is an entry.
+// fill reads blocks until there is an entry, and reports whether there is one. The first call moves
+// to the table's first entry.
 func (it *tableIter) fill() bool {
 	for it.next < len(it.t.data) {
 		h := it.t.data[it.next]
@@ -340,7 +338,7 @@ func (it *tableIter) fill() bool {
 			continue
 		}
 		if it.batch = batch; len(batch) > 0 {
-			it.close(batch[0].key)
+			it.reportHoles(batch[0].key)
 			return true
 		}
 	}
@@ -351,7 +349,8 @@ func (it *tableIter) fill() bool {
 	return false
 }
 
-// end closes the table: everything behind the last block found is lost.
+// end handles the end of the blocks. Without an index, everything behind the last block found may
+// be lost.
 func (it *tableIter) end() {
 	if it.t.layout == nil && !it.t.found {
 		end := int64(0)
@@ -360,10 +359,11 @@ func (it *tableIter) end() {
 		}
 		it.hole(end, "no block can be found from here on")
 	}
-	it.close(it.upper)
+	it.reportHoles(it.upper)
 }
 
-// hole records a bad block.
+// hole records a bad block. Its keys lie above the last readable one, and below the next one, which
+// is not known yet.
 func (it *tableIter) hole(offset int64, fault string) {
 	lower := it.last
 	if lower == nil {
@@ -372,8 +372,9 @@ func (it *tableIter) hole(offset int64, fault string) {
 	it.holes = append(it.holes, Damage{File: it.t.name, Offset: offset, Fault: fault, Lower: lower})
 }
 
-// close reports the bad blocks before a key.
-func (it *tableIter) close(upper []byte) {
+// reportHoles reports the bad blocks since the last readable key. upper is the next readable key,
+// or the table's last one.
+func (it *tableIter) reportHoles(upper []byte) {
 	for _, d := range it.holes {
 		d.Upper = upper
 		it.report(d, true)

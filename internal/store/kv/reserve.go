@@ -65,7 +65,8 @@ func (r *reserve) becomeFullLocked(message string) {
 	}
 }
 
-// giveUp removes the reserve and marks the disk full. The writes that found it full wait for that.
+// giveUp removes the reserve and marks the disk full. A write that finds the disk full calls it,
+// and is repeated afterwards.
 func (r *reserve) giveUp() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -76,10 +77,11 @@ func (r *reserve) giveUp() {
 	r.onFull()
 }
 
-// fit makes the reserve large enough for memtables of so many bytes: two at most, and the flush of
-// the first frees its log. A disk without room for it counts as full.
-func (r *reserve) fit(memtables int64) {
-	want := min(max(memtables/3*4, leastReserve), r.most)
+// fit makes the reserve a third larger than the largest memtable, so that a full disk has room for
+// its flush and for the log of deletes. The reserve never shrinks. A disk without room for it
+// counts as full.
+func (r *reserve) fit(largestMemtable int64) {
+	want := min(max(largestMemtable/3*4, leastReserve), r.most)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if want <= r.size.Load() {
@@ -250,7 +252,8 @@ func (db *DB) TryRestore() bool {
 	return true
 }
 
-// fitReserve adapts the reserve to the memtables, which grow with the writes.
+// fitReserve fits the reserve to the largest memtable, in the background. Memtables grow with the
+// writes, so it is called whenever one begins.
 func (db *DB) fitReserve() {
 	if db.opts.ReserveBytes > db.reserve.size.Load() && db.opened.Load() {
 		db.background.start(func(context.Context) {

@@ -37,7 +37,7 @@ type scheduler struct {
 	}
 }
 
-// pause keeps compactions from beginning after one failed.
+// pause keeps compactions from beginning for a while after one failed. Each cause has its own.
 type pause struct {
 	failures atomic.Int32 // in a row
 	mu       sync.Mutex
@@ -83,7 +83,7 @@ func (s *scheduler) Unregister() {
 }
 
 func (s *scheduler) TrySchedule() (bool, pebble.CompactionGrantHandle) {
-	if !s.reserve() {
+	if !s.beginOne() {
 		return false, nil
 	}
 	return true, grant{s}
@@ -93,8 +93,8 @@ func (s *scheduler) TrySchedule() (bool, pebble.CompactionGrantHandle) {
 // again at the next flush or compaction.
 func (s *scheduler) UpdateGetAllowedWithoutPermission() {}
 
-// reserve takes a place for one compaction, and reports whether there was one.
-func (s *scheduler) reserve() bool {
+// beginOne counts one more running compaction, unless as many run as may, or a pause is active.
+func (s *scheduler) beginOne() bool {
 	if s.paused() {
 		return false
 	}
@@ -107,7 +107,7 @@ func (s *scheduler) reserve() bool {
 	return true
 }
 
-func (s *scheduler) free() {
+func (s *scheduler) endOne() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.running--
@@ -118,9 +118,9 @@ func (s *scheduler) free() {
 func (s *scheduler) grantWaiting() {
 	s.granting.Lock()
 	defer s.granting.Unlock()
-	for s.reserve() {
+	for s.beginOne() {
 		if waiting, _ := s.db.GetWaitingCompaction(); !waiting || !s.db.Schedule(grant{s}) {
-			s.free()
+			s.endOne()
 			return
 		}
 	}
@@ -137,7 +137,7 @@ func (grant) CumulativeStats(pebble.CompactionGrantHandleStats) {}
 
 // Done passes the place on to a compaction that waits.
 func (g grant) Done() {
-	g.scheduler.free()
+	g.scheduler.endOne()
 	g.scheduler.grantWaiting()
 }
 
@@ -163,7 +163,8 @@ func (s *scheduler) pause(p *pause) {
 	})
 }
 
-// finish ends a pause, and reports whether it was the latest one.
+// finish ends a pause, and reports whether it was the latest one. An earlier one has been replaced
+// by a longer one, which its own goroutine ends.
 func (p *pause) finish(current context.Context) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

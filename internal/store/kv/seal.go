@@ -147,8 +147,8 @@ func writeSeal(fsys FS, dir string, sums *tableSums) error {
 	return writeWhole(fsys, dir, sealName, s.encode())
 }
 
-// isSmall reports whether sealing a file and checking the seal read all of it. The records of a log
-// have checksums of their own.
+// isSmall reports whether a file is read whole when it is sealed and when the seal is checked.
+// Tables are too large for that, and the records of a log have checksums of their own.
 func isSmall(name string) bool { return !isTable(name) && !strings.HasSuffix(name, ".log") }
 
 // checkSeal compares the directory with its seal, except for files already found at fault.

@@ -27,7 +27,7 @@ type Stopped struct {
 	dir         string
 	lock        *pebble.Lock // nil: without a lock file no process can hold it
 	faults      []Damage     // of the directory as a whole
-	known       bool         // the MANIFEST lists the live files
+	known       bool         // the MANIFEST is readable, so the live files are known
 	unjournaled bool
 	tables      []liveTable
 	logs        []string   // ascending by number
@@ -247,7 +247,7 @@ func (s *Stopped) Check(ctx context.Context, progress func(bytes int64), tell fu
 		}
 		t.checkMeta(report)
 		it := &tableIter{t: t, lower: l.lower, upper: l.upper, report: func(d Damage, _ bool) { report(d) }}
-		for ok := it.first(); ok; ok = it.advance() {
+		for ok := it.fill(); ok; ok = it.advance() {
 			if it.next%256 == 0 && ctx.Err() != nil {
 				return errors.Join(ctx.Err(), t.close())
 			}
@@ -326,7 +326,8 @@ func (s *Stopped) Each(ctx context.Context, progress func(bytes int64), lost fun
 	return m.run(ctx, fn)
 }
 
-// merge merges the files of a directory.
+// merge reads the files of a directory in the order of the keys, and finds the newest version of
+// each key. Newer is the greater sequence number, in files of the same rank.
 type merge struct {
 	s        *Stopped
 	progress func(int64)
@@ -415,7 +416,7 @@ func (m *merge) open(ctx context.Context) error {
 	return nil
 }
 
-// whole reports that everything in a table may be lost.
+// whole reports that every key of a table may be missing or old.
 func (m *merge) whole(l liveTable, fault string) {
 	m.report(Damage{File: l.name, Offset: -1, Fault: fault, Lower: l.lower, Upper: l.upper}, true)
 }
@@ -509,7 +510,7 @@ func (m *merge) step(src *source) (ok bool, err error) {
 			return false, err
 		}
 		src.it = &tableIter{t: t, lower: src.table.lower, upper: src.table.upper, report: m.report}
-		ok = src.it.first()
+		ok = src.it.fill()
 	}
 	if !ok {
 		m.progress(src.it.t.size)

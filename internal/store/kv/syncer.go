@@ -23,8 +23,8 @@ type syncer struct {
 
 func (s *syncer) init(db *DB) { s.db = db }
 
-// note records an applied write.
-func (s *syncer) note() {
+// written starts the timer for an applied write, unless one runs.
+func (s *syncer) written() {
 	if s.dirty.Load() || !s.dirty.CompareAndSwap(false, true) {
 		return
 	}

@@ -29,8 +29,9 @@ func stopWritesAt(d Durability) int {
 	return math.MaxInt
 }
 
-// logCreated prepares for a new memtable. Pebble calls it with each new log, in the middle of a
-// write, without a lock that compactions need.
+// logCreated delays the write that begins a new memtable while level 0 is too deep, and fits the
+// reserve. Pebble calls it with each new log, in the middle of a write, without a lock that
+// compactions need.
 func (db *DB) logCreated(pebble.WALCreateInfo) {
 	db.throttle()
 	db.fitReserve()

@@ -47,8 +47,8 @@ func createFormat(fs FS, dir string) error {
 	return syncDirectory(fs, dir)
 }
 
-// logEnd logs the end of the log of a store that was not stopped cleanly. Later commits are
-// unknown.
+// logEnd logs the last commit found in a store that was not stopped cleanly. Nothing can show
+// whether there were later ones.
 func (db *DB) logEnd(found *Inspection) {
 	if found.Sealed || found.Empty {
 		return
