@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 	"github.com/mayflydb/mayfly/internal/store/kv"
@@ -29,17 +30,14 @@ func (f Fault) String() string {
 	if f.File != "" {
 		text = kv.Damage{File: f.File, Offset: f.Offset, Fault: text}.String()
 	}
+	if len(f.Places) == 0 {
+		return text
+	}
+	places := make([]string, len(f.Places))
 	for i, p := range f.Places {
-		sign := "; "
-		if i == 0 {
-			sign = " (concerns "
-		}
-		text += sign + p.String()
+		places[i] = p.String()
 	}
-	if len(f.Places) > 0 {
-		text += ")"
-	}
-	return text
+	return text + " (concerns " + strings.Join(places, "; ") + ")"
 }
 
 // verifyFaults limits the faults that an error of Verify lists.
@@ -412,7 +410,7 @@ func (c *checker) stream(d *StreamDesc) error {
 			fault("record %d has no key of the table: %v", seq, err)
 			return nil
 		}
-		if slot := int(uint64(binary.BigEndian.Uint32(suffix)) * uint64(d.Slots) >> 32); slot != sh.Slot {
+		if slot := d.slotOf(binary.BigEndian.Uint32(suffix)); slot != sh.Slot {
 			fault("record %d belongs to slot %d by its key, and lies in shard %d of slot %d", seq, slot, no, sh.Slot)
 		}
 		if r.At < at || r.At > c.instant {

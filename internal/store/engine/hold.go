@@ -1,10 +1,10 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
-	"sort"
 	"sync"
 	"time"
 
@@ -440,9 +440,8 @@ func (e *Engine) Held() []HeldStream {
 		}
 		s.surplus.mu.Unlock()
 	}
-	sort.Slice(out, func(i, j int) bool {
-		a, b := &out[i], &out[j]
-		return slices.Compare([]string{a.Namespace, a.Table, a.Label}, []string{b.Namespace, b.Table, b.Label}) < 0
+	slices.SortFunc(out, func(a, b HeldStream) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Table, b.Table), cmp.Compare(a.Label, b.Label))
 	})
 	return out
 }

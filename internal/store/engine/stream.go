@@ -381,13 +381,11 @@ func (e *Engine) recordFor(d *TableDesc, key Key, old, next dynamo.Item, service
 		}
 		r.Keys = d.Key.pick(image)
 	}
-	return pending{stream: st, slot: st.slotOf(key.hash()), value: r.append(nil)}, true
+	return pending{stream: st, slot: st.desc.Load().slotOf(key.hash()), value: r.append(nil)}, true
 }
 
 // slotOf returns the slot of a partition key.
-func (s *stream) slotOf(hash uint32) int {
-	return int(uint64(hash) * uint64(s.desc.Load().Slots) >> 32)
-}
+func (d *StreamDesc) slotOf(hash uint32) int { return int(uint64(hash) * uint64(d.Slots) >> 32) }
 
 // sequence assigns sequence numbers to records and adds them to the batch. The caller is inside the
 // commit section.

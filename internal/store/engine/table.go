@@ -128,42 +128,29 @@ func (t *Table) countAll(d *TableDesc) {
 // countTable counts the items alive at now, up to limit entries in all.
 func (e *Engine) countTable(ctx context.Context, d *TableDesc, now Instant, limit int) (stats TableStats, complete bool, err error) {
 	stats.Indexes = map[string]IndexStats{}
-	lower, upper := tableSpan(spaceItems, d.ID)
-	n, bytes, left, err := e.countSpan(ctx, d, lower, upper, now, limit)
-	if err != nil {
-		return stats, false, err
+	count := func(lower, upper []byte) (n IndexStats) {
+		if err != nil || limit <= 0 {
+			return n
+		}
+		err = eachReadable(e.kv, lower, upper, func(_, value []byte) (more bool, err error) {
+			limit--
+			if limit%1024 == 0 && ctx.Err() != nil {
+				return false, ctx.Err()
+			}
+			h, _, err := splitStored(value)
+			if err == nil && !d.expired(h, now) {
+				n.Items++
+				n.Bytes += int64(h.size)
+			}
+			return limit > 0, err
+		}, func([]byte, error) {})
+		return n
 	}
-	stats.Items, stats.Bytes = n, bytes
+	items := count(tableSpan(spaceItems, d.ID))
+	stats.Items, stats.Bytes = items.Items, items.Bytes
 	for i := range d.Indexes {
 		ix := &d.Indexes[i]
-		lower, upper := indexSpan(d.ID, ix.ID)
-		n, bytes, left, err = e.countSpan(ctx, d, lower, upper, now, left)
-		if err != nil {
-			return stats, false, err
-		}
-		stats.Indexes[ix.Name] = IndexStats{Items: n, Bytes: bytes}
+		stats.Indexes[ix.Name] = count(indexSpan(d.ID, ix.ID))
 	}
-	return stats, left > 0, nil
-}
-
-func (e *Engine) countSpan(ctx context.Context, d *TableDesc, lower, upper []byte, now Instant, limit int) (n, bytes int64, left int, err error) {
-	if limit <= 0 {
-		return 0, 0, limit, nil
-	}
-	err = eachReadable(e.kv, lower, upper, func(_, value []byte) (more bool, err error) {
-		limit--
-		if limit%1024 == 0 && ctx.Err() != nil {
-			return false, ctx.Err()
-		}
-		h, _, err := splitStored(value)
-		if err != nil {
-			return false, err
-		}
-		if !d.expired(h, now) {
-			n++
-			bytes += int64(h.size)
-		}
-		return limit > 0, nil
-	}, func([]byte, error) {})
-	return n, bytes, limit, err
+	return stats, limit > 0, err
 }

@@ -107,24 +107,15 @@ func (c *CrashFS) takeState() *vfs.MemFS {
 
 // do performs one operation, or fails it if the power is cut.
 func (c *CrashFS) do(op func() error) error {
-	if c.begin() {
-		defer c.mu.RUnlock()
-		return op()
-	}
-	c.takeState()
-	return ErrCut
-}
-
-// begin counts an operation, and reports whether it may happen. If so the caller holds mu for
-// reading until it is done, so that no cut copies half of it.
-func (c *CrashFS) begin() bool {
 	c.mu.RLock()
 	n, cut := c.ops.Add(1), c.cut.Load()
 	if c.mu.after == nil && (cut < 0 || n <= cut) {
-		return true
+		defer c.mu.RUnlock() // no cut copies half of the operation
+		return op()
 	}
 	c.mu.RUnlock()
-	return false
+	c.takeState()
+	return ErrCut
 }
 
 // file performs an operation that creates a file.

@@ -15,8 +15,8 @@ const (
 )
 
 // privateFS is the operating system's file system with files that only their owner can read.
-// Pebble's own makes them readable for everyone. If a file system without modes refuses to set
-// them, the directory is accepted all the same.
+// Pebble's own makes them readable for everyone. A file that is used again has its mode already. If
+// a file system without modes refuses to set them, the directory is accepted all the same.
 type privateFS struct{ FS }
 
 // private sets the mode of a new file.
@@ -33,10 +33,6 @@ func (p privateFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File
 
 func (p privateFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
 	return private(p.FS.OpenReadWrite(name, category, opts...))
-}
-
-func (p privateFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	return private(p.FS.ReuseForWrite(oldname, newname, category))
 }
 
 func (p privateFS) Lock(name string) (io.Closer, error) {
