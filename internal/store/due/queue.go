@@ -69,7 +69,7 @@ func (q *Queue) remove(h *Handle) {
 func (q *Queue) Run(ctx context.Context) error {
 	defer q.stopRetries()
 	for {
-		if err := q.DrainDue(ctx); err != nil {
+		if err := q.drainDue(ctx); err != nil {
 			return err
 		}
 		if err := q.clock.Sleep(ctx, q.sleepUntil(), q.wake); err != nil {
@@ -105,8 +105,8 @@ func checkSleep(until int64, handles []*Handle) {
 	}
 }
 
-// DrainDue drains until nothing is due, as Run does between two sleeps. It must not run beside Run.
-func (q *Queue) DrainDue(ctx context.Context) error {
+// drainDue drains until nothing is due, as Run does between two sleeps. It must not run beside Run.
+func (q *Queue) drainDue(ctx context.Context) error {
 	for {
 		drained, err := q.pass(ctx)
 		if err != nil || !drained {

@@ -436,7 +436,7 @@ func TestFatalError(t *testing.T) {
 			t.Errorf("run ended with %v", err)
 		}
 		l.fail, other.fail = nil, nil
-		if err := b.DrainDue(t.Context()); err != nil || l.left() != 0 || other.left() != 0 {
+		if err := b.drainDue(t.Context()); err != nil || l.left() != 0 || other.left() != 0 {
 			t.Errorf("%v, %d and %d left", err, l.left(), other.left())
 		}
 	})
@@ -458,7 +458,7 @@ func TestCancelDuringDrain(t *testing.T) {
 		if err := b.drain(ctx, h); !errors.Is(err, context.Canceled) || len(b.errs) != 0 {
 			t.Errorf("%v, reported %v", err, b.errs)
 		}
-		if err := b.DrainDue(ctx); !errors.Is(err, context.Canceled) {
+		if err := b.drainDue(ctx); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
 		<-b.ended

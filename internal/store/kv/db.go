@@ -146,24 +146,24 @@ func lockDirectory(opts Options) (*pebble.Lock, error) {
 // openLocked verifies the directory whose lock is held, and opens it. It changes nothing in a
 // directory that is damaged or of a newer program.
 func (db *DB) openLocked() error {
-	inspection, err := db.verify()
+	found, err := db.verify()
 	if err != nil {
 		return err
 	}
-	if inspection != nil {
-		db.unjournaled = inspection.Legacy && !inspection.Empty
-		db.logEnd(inspection)
-		if err := removeSeal(db.opts.FS, inspection); err != nil {
+	if found != nil {
+		db.unjournaled = found.Legacy && !found.Empty
+		db.logEnd(found)
+		if err := removeSeal(db.opts.FS, found); err != nil {
 			return fmt.Errorf("open %q: remove the seal: %w", db.opts.Dir, err)
 		}
 	}
 	db.background.init()
 	db.reserve = newReserve(db.opts, db.log, db.startHealing)
 	db.guard = newGuardFS(db.opts.FS, db.reserve, &db.failure)
-	if db.journal, err = startJournal(db.guard.FS, db.opts.Dir, inspection); err != nil {
+	if db.journal, err = startJournal(db.guard.FS, db.opts.Dir, found); err != nil {
 		return fmt.Errorf("open %q: write the journal: %w", db.opts.Dir, markNoSpace(err))
 	}
-	if err := db.openGuarded(inspection); err != nil {
+	if err := db.openGuarded(found); err != nil {
 		return errors.Join(err, db.journal.close())
 	}
 	return nil
@@ -171,10 +171,10 @@ func (db *DB) openLocked() error {
 
 // openGuarded opens Pebble over the guard. The guard hides a failure of the disk from Pebble, so
 // openGuarded returns that failure once Pebble has opened.
-func (db *DB) openGuarded(inspection *Inspection) error {
+func (db *DB) openGuarded(found *inspection) error {
 	db.guard.journal = db.journal
-	if inspection != nil {
-		db.guard.sums = newTableSums(inspection.sealedFiles)
+	if found != nil {
+		db.guard.sums = newTableSums(found.sealedFiles)
 	}
 	p := pebbleOptions(db.opts)
 	p.FS = db.guard

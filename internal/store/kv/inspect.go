@@ -19,15 +19,15 @@ import (
 	"github.com/cockroachdb/pebble/v2/record"
 )
 
-// Inspection is the state of a directory according to its files, without the content of the tables.
-type Inspection struct {
+// inspection is the state of a directory according to its files, without the content of the tables.
+type inspection struct {
 	Dir      string
-	Empty    bool    // no database, or one whose creation was cut off before it held data
-	Sealed   bool    // a clean stop left its seal
-	Legacy   bool    // it has no journal: a mayfly before format 3 wrote it
-	Manifest string  // base name of the current MANIFEST; "" if unknown
-	Tables   []Table // live, by level and number
-	Logs     []Log   // live, ascending
+	Empty    bool            // no database, or one whose creation was cut off before it held data
+	Sealed   bool            // a clean stop left its seal
+	Legacy   bool            // it has no journal: a mayfly before format 3 wrote it
+	Manifest string          // base name of the current MANIFEST; "" if unknown
+	Tables   []manifestTable // live, by level and number
+	Logs     []liveLog       // live, ascending
 	Faults   []Damage
 	// TornManifest is the offset of a record of the MANIFEST that a crash cut off before it
 	// counted; -1 if there is none.
@@ -42,8 +42,8 @@ type Inspection struct {
 	sealedFiles               []sealedFile
 }
 
-// Log is a live log file: the MANIFEST has not made it obsolete.
-type Log struct {
+// liveLog is a live log file: the MANIFEST has not made it obsolete.
+type liveLog struct {
 	Number            uint64
 	File              string
 	Size              int64
@@ -57,7 +57,7 @@ type Log struct {
 }
 
 // Err returns the faults as a *DamageError; nil if there are none.
-func (i *Inspection) Err() error {
+func (i *inspection) Err() error {
 	if len(i.Faults) == 0 {
 		return nil
 	}
@@ -65,7 +65,7 @@ func (i *Inspection) Err() error {
 }
 
 // journalState returns the state with which the journal of an open store begins.
-func (i *Inspection) journalState() journalState {
+func (i *inspection) journalState() journalState {
 	s := journalState{turn: i.turn}
 	if !i.Empty {
 		s.current = i.manifestClaim.manifest
@@ -78,7 +78,7 @@ func (i *Inspection) journalState() journalState {
 }
 
 // fault adds a fault. A negative offset means unknown.
-func (i *Inspection) fault(file string, offset int64, format string, args ...any) {
+func (i *inspection) fault(file string, offset int64, format string, args ...any) {
 	i.Faults = append(i.Faults, Damage{File: file, Offset: offset, Fault: fmt.Sprintf(format, args...)})
 }
 
@@ -155,16 +155,16 @@ func (l *listing) addMarker(name string) {
 	}
 }
 
-// Inspect reads the directory's MANIFEST, markers, options, journal and live logs, checks that they
+// inspect reads the directory's MANIFEST, markers, options, journal and live logs, checks that they
 // agree with each other and with the existing files, and changes nothing. Damage is in
-// Inspection.Faults; the error reports only a failure to inspect.
-func Inspect(fsys FS, dir string) (*Inspection, error) {
-	i := &Inspection{Dir: dir, TornManifest: -1}
+// inspection.Faults; the error reports only a failure to inspect.
+func inspect(fsys FS, dir string) (*inspection, error) {
+	i := &inspection{Dir: dir, TornManifest: -1}
 	names, err := fsys.List(dir)
 	if err != nil {
 		return nil, err
 	}
-	s := &inspector{Inspection: i, fs: fsys, listing: listFiles(names)}
+	s := &inspector{inspection: i, fs: fsys, listing: listFiles(names)}
 	err = s.inspect(slices.Contains(names, JournalName))
 	if err == nil && i.Newer == 0 {
 		err = s.checkSeal(names)
@@ -177,7 +177,7 @@ func Inspect(fsys FS, dir string) (*Inspection, error) {
 
 // inspector is an inspection under way.
 type inspector struct {
-	*Inspection
+	*inspection
 	fs FS
 	listing
 	journal *journalState // nil if there is none
@@ -449,7 +449,7 @@ const (
 	rocksDBMagic = "\xf7\xcf\xf4\x85\xb7\x41\xe2\x88"
 )
 
-func (s *inspector) checkTable(t Table, size int64) error {
+func (s *inspector) checkTable(t manifestTable, size int64) error {
 	before := len(s.Faults)
 	ok, err := s.checkSize(t.File, size)
 	if ok {
@@ -535,7 +535,7 @@ func (s *inspector) faulty(file string) bool {
 // readLog reads a log to the end of its valid records. If later records prove that more were on
 // disk, it adds a fault.
 func (s *inspector) readLog(number uint64) error {
-	log := Log{Number: number, File: logName(number)}
+	log := liveLog{Number: number, File: logName(number)}
 	var err error
 	if log.Size, err = s.size(log.File); err != nil {
 		return err
@@ -586,7 +586,7 @@ func (s *inspector) readLog(number uint64) error {
 }
 
 // readTail inspects the bytes behind a log's valid records.
-func (s *inspector) readTail(f io.ReaderAt, log *Log) error {
+func (s *inspector) readTail(f io.ReaderAt, log *liveLog) error {
 	tail, err := readTail(f, log.Number, log.End)
 	log.Beyond = tail.chunks
 	if tail.damaged {
@@ -602,7 +602,7 @@ func numberedReader[N ~uint64](newReader func(io.Reader, N) *record.Reader, f io
 
 // addCommit counts a record of a log by its header: sequence number and count of changes. It
 // reports whether no commit before it is missing.
-func (s *inspector) addCommit(log *Log, header []byte) bool {
+func (s *inspector) addCommit(log *liveLog, header []byte) bool {
 	seq, count := binary.LittleEndian.Uint64(header), binary.LittleEndian.Uint32(header[8:])
 	if count == 0 {
 		return true // an empty record of syncLog
@@ -622,7 +622,7 @@ func (s *inspector) addCommit(log *Log, header []byte) bool {
 // checkOptions checks that the newest OPTIONS file is readable and matches, and that there is one
 // if the store was ever open.
 func (s *inspector) checkOptions() error {
-	used := len(s.Tables) > 0 || slices.ContainsFunc(s.Logs, func(l Log) bool { return l.Records > 0 })
+	used := len(s.Tables) > 0 || slices.ContainsFunc(s.Logs, func(l liveLog) bool { return l.Records > 0 })
 	if used && len(s.formatMarkers) == 0 {
 		s.fault("marker.format-version.*", -1, "is missing; it is an empty file, which some ways of copying leave out")
 	}

@@ -216,7 +216,7 @@ func TestDamagedMarkerIsRefused(t *testing.T) {
 // A missing, short or foreign table or OPTIONS file is refused before anything changes.
 func TestDamagedFileIsRefused(t *testing.T) {
 	files := crashed(t)
-	found, err := Inspect(diskOf(t, files), defaultDir)
+	found, err := inspect(diskOf(t, files), defaultDir)
 	if err != nil || len(found.Tables) == 0 {
 		t.Fatal(found, err)
 	}

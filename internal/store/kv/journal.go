@@ -184,7 +184,7 @@ type journal struct {
 // startJournal writes an inspection's result durably into the journal, and returns it for further
 // changes. Before that it creates the format marker of an empty directory, so that a directory with
 // a journal is recognized as a store's. Without an inspection, in Memory mode, there is no journal.
-func startJournal(fsys FS, dir string, found *Inspection) (*journal, error) {
+func startJournal(fsys FS, dir string, found *inspection) (*journal, error) {
 	if found == nil {
 		return nil, nil
 	}

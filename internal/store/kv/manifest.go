@@ -38,8 +38,8 @@ const (
 	internalKeyTrailer = 8 // sequence number and kind behind each user key
 )
 
-// Table is a live table, part of the current version of the store.
-type Table struct {
+// manifestTable is a live table, part of the current version of the store.
+type manifestTable struct {
 	Number uint64
 	File   string // base name of the file that holds it
 	Level  int
@@ -62,7 +62,7 @@ type edit struct {
 	comparer                  string
 	minLog, nextFile, lastSeq uint64
 	deleted                   []tableAt
-	added                     []Table
+	added                     []manifestTable
 	backings                  map[uint64]int64 // size of each new shared file
 	unbacked                  []uint64
 }
@@ -174,8 +174,8 @@ func decodeEdit(record []byte) (edit, error) {
 }
 
 // table reads a new table.
-func (r *editReader) table(tag uint64) Table {
-	t := Table{Level: r.level(), Number: r.uvarint(), Size: r.size()}
+func (r *editReader) table(tag uint64) manifestTable {
+	t := manifestTable{Level: r.level(), Number: r.uvarint(), Size: r.size()}
 	if tag == tagNewTable5 {
 		r.boundsOfBoth(&t)
 	} else {
@@ -194,7 +194,7 @@ func (r *editReader) table(tag uint64) Table {
 }
 
 // boundsOfBoth reads the bounds of a table that may hold point keys and holds range keys.
-func (r *editReader) boundsOfBoth(t *Table) {
+func (r *editReader) boundsOfBoth(t *manifestTable) {
 	var marker byte
 	if b := r.take(1); b != nil {
 		marker = b[0]
@@ -215,7 +215,7 @@ func (r *editReader) boundsOfBoth(t *Table) {
 }
 
 // fields reads the further fields of a table, up to their end mark.
-func (r *editReader) fields(t *Table) {
+func (r *editReader) fields(t *manifestTable) {
 	for r.err == nil {
 		switch field := r.uvarint(); field {
 		case fieldEnd:
@@ -236,12 +236,12 @@ func (r *editReader) fields(t *Table) {
 // version is the sum of the edits of a MANIFEST.
 type version struct {
 	minLog, nextFile, lastSeq uint64
-	tables                    map[tableAt]Table
+	tables                    map[tableAt]manifestTable
 	backings                  map[uint64]int64
 }
 
 func newVersion() *version {
-	return &version{tables: map[tableAt]Table{}, backings: map[uint64]int64{}}
+	return &version{tables: map[tableAt]manifestTable{}, backings: map[uint64]int64{}}
 }
 
 // apply adds an edit. It returns an error if the edit contradicts the earlier ones.
@@ -273,8 +273,8 @@ func (v *version) apply(e edit, comparer string) error {
 }
 
 // sorted returns the live tables by level and number.
-func (v *version) sorted() []Table {
-	return slices.SortedFunc(maps.Values(v.tables), func(a, b Table) int {
+func (v *version) sorted() []manifestTable {
+	return slices.SortedFunc(maps.Values(v.tables), func(a, b manifestTable) int {
 		return cmp.Or(cmp.Compare(a.Level, b.Level), cmp.Compare(a.Number, b.Number))
 	})
 }

@@ -104,7 +104,7 @@ func isSealed(name string) bool { return isStoreFile(name) && !strings.HasSuffix
 // writeSeal seals a directory whose store is closed. It reads all files but the tables; sums holds
 // the known checksums of those.
 func writeSeal(fsys FS, dir string, sums *tableSums) error {
-	found, err := Inspect(fsys, dir)
+	found, err := inspect(fsys, dir)
 	if err == nil {
 		err = found.Err()
 	}
@@ -125,7 +125,7 @@ func writeSeal(fsys FS, dir string, sums *tableSums) error {
 		s.logs = append(s.logs, sealedLog{l.Number, l.End, l.LastSeq})
 		s.lastSeq = max(s.lastSeq, l.LastSeq)
 	}
-	i := &inspector{Inspection: found, fs: fsys}
+	i := &inspector{inspection: found, fs: fsys}
 	for _, name := range names {
 		if !isSealed(name) {
 			continue

@@ -72,7 +72,7 @@ func OpenStopped(fs FS, dir string) (*Stopped, error) {
 // inspect finds the files that hold data. If the MANIFEST is unreadable it uses every table and
 // every log.
 func (s *Stopped) inspect() error {
-	found, err := Inspect(s.fs, s.dir)
+	found, err := inspect(s.fs, s.dir)
 	if err != nil {
 		return err
 	}

@@ -10,24 +10,24 @@ import (
 )
 
 // verify returns an error if the directory is damaged or of a newer program. It changes nothing.
-func (db *DB) verify() (*Inspection, error) {
+func (db *DB) verify() (*inspection, error) {
 	if db.opts.Durability == Memory {
 		return nil, nil
 	}
-	inspection, err := Inspect(db.opts.FS, db.opts.Dir)
+	found, err := inspect(db.opts.FS, db.opts.Dir)
 	if err != nil {
 		return nil, err
 	}
-	if inspection.Newer > 0 {
-		return nil, fmt.Errorf("%w: %q has format version %d, this program knows those up to %d", ErrNewer, db.opts.Dir, inspection.Newer, formatVersion)
+	if found.Newer > 0 {
+		return nil, fmt.Errorf("%w: %q has format version %d, this program knows those up to %d", ErrNewer, db.opts.Dir, found.Newer, formatVersion)
 	}
-	if db.opts.Essential != nil && len(inspection.Faults) == 0 {
-		s := &inspector{Inspection: inspection, fs: db.opts.FS}
+	if db.opts.Essential != nil && len(found.Faults) == 0 {
+		s := &inspector{inspection: found, fs: db.opts.FS}
 		if err := s.checkEssential(db.opts.Essential); err != nil {
 			return nil, err
 		}
 	}
-	return inspection, inspection.Err()
+	return found, found.Err()
 }
 
 // createFormat marks an empty directory with the format version. Pebble would begin with its oldest
@@ -49,7 +49,7 @@ func createFormat(fs FS, dir string) error {
 
 // logEnd logs the last commit found in a store that was not stopped cleanly. Nothing can show
 // whether there were later ones.
-func (db *DB) logEnd(found *Inspection) {
+func (db *DB) logEnd(found *inspection) {
 	if found.Sealed || found.Empty {
 		return
 	}
@@ -73,7 +73,7 @@ func (db *DB) logEnd(found *Inspection) {
 
 // removeSeal removes the seal durably, before anything changes, so a seal always describes its
 // present directory.
-func removeSeal(fs FS, found *Inspection) error {
+func removeSeal(fs FS, found *inspection) error {
 	if !found.Sealed {
 		return nil
 	}
