@@ -29,17 +29,10 @@ type Stopped struct {
 	faults      []Damage     // of the directory as a whole
 	known       bool         // the MANIFEST is readable, so the live files are known
 	unjournaled bool
-	tables      []liveTable
-	logs        []string   // ascending by number
-	sums        *tableSums // of a sealed directory
-	bytes       int64      // of all of these files
-}
-
-// liveTable is a table file that holds data.
-type liveTable struct {
-	name         string
-	lower, upper []byte // the least and the greatest key in it; nil: unknown
-	size         int64  // 0: unknown
+	tables      []manifestTable // that hold data; nil bounds and size 0: unknown
+	logs        []string        // ascending by number
+	sums        *tableSums      // of a sealed directory
+	bytes       int64           // of all of these files
 }
 
 // OpenStopped locks a directory for reading. It returns ErrLocked if a process has it open.
@@ -93,21 +86,20 @@ func (s *Stopped) inspect() error {
 		return err
 	}
 	files := listFiles(names)
-	bounds := map[string]liveTable{}
+	bounds := map[string]manifestTable{}
 	for _, t := range found.Tables {
-		l := liveTable{name: t.File, lower: t.Lower, upper: t.Upper, size: t.Size}
 		if t.Virtual { // the file holds more
-			l.lower, l.upper, l.size = nil, nil, 0
+			t.Lower, t.Upper, t.Size = nil, nil, 0
 		}
-		bounds[t.File] = l
+		bounds[t.File] = t
 		if s.known {
-			s.tables = append(s.tables, l)
+			s.tables = append(s.tables, t)
 		}
 	}
 	if !s.known {
 		for _, number := range files.tables {
 			l := bounds[tableName(number)]
-			l.name = tableName(number)
+			l.File = tableName(number)
 			s.tables = append(s.tables, l)
 		}
 	}
@@ -118,7 +110,7 @@ func (s *Stopped) inspect() error {
 	}
 	live := slices.Clone(s.logs)
 	for _, l := range s.tables {
-		live = append(live, l.name)
+		live = append(live, l.File)
 	}
 	for _, name := range live {
 		if info, err := s.fs.Stat(s.fs.PathJoin(s.dir, name)); err == nil {
@@ -238,15 +230,15 @@ func (s *Stopped) Check(ctx context.Context, progress func(bytes int64), tell fu
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		t, err := openRawTable(s.fs, s.dir, l.name)
+		t, err := openRawTable(s.fs, s.dir, l.File)
 		if err != nil {
-			if !reported[l.name] {
-				report(Damage{File: l.name, Offset: -1, Fault: faultText(err), Lower: l.lower, Upper: l.upper})
+			if !reported[l.File] {
+				report(Damage{File: l.File, Offset: -1, Fault: faultText(err), Lower: l.Lower, Upper: l.Upper})
 			}
 			continue
 		}
 		t.checkMeta(report)
-		it := &tableIter{t: t, lower: l.lower, upper: l.upper, report: func(d Damage, _ bool) { report(d) }}
+		it := &tableIter{t: t, lower: l.Lower, upper: l.Upper, report: func(d Damage, _ bool) { report(d) }}
 		for ok := it.fill(); ok; ok = it.advance() {
 			if it.next%256 == 0 && ctx.Err() != nil {
 				return errors.Join(ctx.Err(), t.close())
@@ -256,13 +248,13 @@ func (s *Stopped) Check(ctx context.Context, progress func(bytes int64), tell fu
 		if err := t.close(); err != nil {
 			return err
 		}
-		if reported[l.name] {
+		if reported[l.File] {
 			continue
 		}
-		if changed, err := s.changed(l.name); err != nil {
+		if changed, err := s.changed(l.File); err != nil {
 			return err
 		} else if changed {
-			report(Damage{File: l.name, Offset: -1, Fault: "has changed since the last clean stop", Lower: l.lower, Upper: l.upper})
+			report(Damage{File: l.File, Offset: -1, Fault: "has changed since the last clean stop", Lower: l.Lower, Upper: l.Upper})
 		}
 	}
 	for _, name := range s.logs {
@@ -341,7 +333,7 @@ type merge struct {
 type source struct {
 	rank  int
 	head  entry // of a table that has yet to be opened: no later than its first entry
-	table liveTable
+	table manifestTable
 	it    *tableIter // nil: the table has yet to be opened, or the source is of logs
 	log   []entry    // of a log: the entries from head on
 	isLog bool
@@ -377,14 +369,14 @@ func (m *merge) open(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		t, err := openRawTable(m.s.fs, m.s.dir, l.name)
+		t, err := openRawTable(m.s.fs, m.s.dir, l.File)
 		if err != nil {
 			m.whole(l, faultText(err))
 			continue
 		}
-		if t.layout != nil && l.size != 0 && t.size != l.size {
+		if t.layout != nil && l.Size != 0 && t.size != l.Size {
 			// Both are whole tables, but different ones: old versions could revive deleted keys.
-			m.whole(l, fmt.Sprintf("has %d bytes, the MANIFEST says %d: it is another table, and left out", t.size, l.size))
+			m.whole(l, fmt.Sprintf("has %d bytes, the MANIFEST says %d: it is another table, and left out", t.size, l.Size))
 			if err := t.close(); err != nil {
 				return err
 			}
@@ -398,7 +390,7 @@ func (m *merge) open(ctx context.Context) error {
 		if err := t.close(); err != nil {
 			return err
 		}
-		m.heap = append(m.heap, &source{rank: rankTable, table: l, head: entry{key: l.lower, seq: 1<<64 - 1}})
+		m.heap = append(m.heap, &source{rank: rankTable, table: l, head: entry{key: l.Lower, seq: 1<<64 - 1}})
 	}
 	for i, name := range m.s.logs {
 		rank := rankTable
@@ -417,8 +409,8 @@ func (m *merge) open(ctx context.Context) error {
 }
 
 // whole reports that every key of a table may be missing or old.
-func (m *merge) whole(l liveTable, fault string) {
-	m.report(Damage{File: l.name, Offset: -1, Fault: fault, Lower: l.lower, Upper: l.upper}, true)
+func (m *merge) whole(l manifestTable, fault string) {
+	m.report(Damage{File: l.File, Offset: -1, Fault: fault, Lower: l.Lower, Upper: l.Upper}, true)
 }
 
 // addLog reads a log into memory.
@@ -505,11 +497,11 @@ func (m *merge) step(src *source) (ok bool, err error) {
 	if src.it != nil {
 		ok = src.it.advance()
 	} else {
-		t, err := openRawTable(m.s.fs, m.s.dir, src.table.name)
+		t, err := openRawTable(m.s.fs, m.s.dir, src.table.File)
 		if err != nil {
 			return false, err
 		}
-		src.it = &tableIter{t: t, lower: src.table.lower, upper: src.table.upper, report: m.report}
+		src.it = &tableIter{t: t, lower: src.table.Lower, upper: src.table.Upper, report: m.report}
 		ok = src.it.fill()
 	}
 	if !ok {
