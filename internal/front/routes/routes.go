@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mayflydb/mayfly/internal/front/wire"
+	"github.com/mayflydb/mayfly/internal/work/api"
 	"github.com/mayflydb/mayfly/internal/work/scheduler"
 	"github.com/mayflydb/mayfly/internal/work/trigger"
 )
@@ -35,27 +36,28 @@ func Operations(s *scheduler.Scheduler, t *trigger.Triggers, wrapCreate func(Do)
 	for _, op := range s.Operations() {
 		routes = append(routes, wire.Route{
 			Service: serviceScheduler, Name: op.Name, Method: op.Method, Path: op.Path,
-			Do: wrap(op.Method != http.MethodGet, func(ctx context.Context, c *wire.Call) (any, error) { return op.Do(ctx, schedulerRequest(c)) }),
+			Do: wrap(op.Method != http.MethodGet, bind(op)),
 		})
 	}
 	for _, op := range t.Operations() {
 		routes = append(routes, wire.Route{
 			Service: serviceLambda, Name: op.Name, Method: op.Method, Path: op.Path, Status: op.Status,
-			Do: wrap(op.Method == http.MethodPost, func(ctx context.Context, c *wire.Call) (any, error) {
-				return op.Do(ctx, &trigger.Request{Path: c.Path, Query: c.Query, Decode: c.Decode})
-			}),
+			Do: wrap(op.Method == http.MethodPost, bind(op)),
 		})
 	}
 	var actions []wire.Action
 	for _, a := range s.Actions() {
 		actions = append(actions, wire.Action{
 			Service: serviceEvents, Target: "AWSEvents." + a.Name,
-			Do: wrap(strings.HasPrefix(a.Name, "Put"), func(ctx context.Context, c *wire.Call) (any, error) { return a.Do(ctx, schedulerRequest(c)) }),
+			Do: wrap(strings.HasPrefix(a.Name, "Put"), bind(a)),
 		})
 	}
 	return routes, actions
 }
 
-func schedulerRequest(c *wire.Call) *scheduler.Request {
-	return &scheduler.Request{Path: c.Path, Query: c.Query, Header: c.Header.Get, Decode: c.Decode, Region: c.Region}
+// bind returns the function that answers calls of an operation.
+func bind(op api.Operation) Do {
+	return func(ctx context.Context, c *wire.Call) (any, error) {
+		return op.Do(ctx, &api.Request{Path: c.Path, Query: c.Query, Header: c.Header.Get, Decode: c.Decode, Region: c.Region})
+	}
 }

@@ -1,8 +1,7 @@
 package scheduler
 
 // The inputs and outputs of EventBridge Scheduler's operations. Members have the names of the wire.
-// A member without a name in JSON comes from the path, the query or a header (see Operations). A
-// missing member is nil.
+// The tag "from" is for members that are not in the body (see package api). A missing member is nil.
 
 // Settings has the members of a schedule that CreateSchedule and UpdateSchedule take and
 // GetSchedule returns.
@@ -118,10 +117,10 @@ type PlacementStrategy struct {
 
 // ScheduleInput is the input of CreateSchedule and UpdateSchedule.
 type ScheduleInput struct {
-	Name    string `json:"-"` // from the path
-	CatchUp string `json:"-"` // from the header X-Mayfly-Catch-Up; empty: as in the group
-	// region of the request's signature, which targets may be in too; empty: the scheduler's own
-	Region string `json:"-"`
+	Name    string `json:"-" from:"path Name"`
+	CatchUp string `json:"-" from:"header X-Mayfly-Catch-Up"` // empty: as in the group
+	// of the request's signature, which targets may be in too; empty: the scheduler's own
+	Region string `json:"-" from:"region"`
 
 	GroupName   *string `json:",omitempty"`
 	ClientToken *string `json:",omitempty"`
@@ -136,8 +135,8 @@ type (
 )
 
 type GetScheduleInput struct {
-	Name      string
-	GroupName *string // query groupName
+	Name      string  `from:"path Name"`
+	GroupName *string `from:"query groupName"`
 }
 
 type GetScheduleOutput struct {
@@ -150,16 +149,20 @@ type GetScheduleOutput struct {
 }
 
 type DeleteScheduleInput struct {
-	Name        string
-	GroupName   *string // query groupName
-	ClientToken *string // query clientToken
+	Name        string  `from:"path Name"`
+	GroupName   *string `from:"query groupName"`
+	ClientToken *string `from:"query clientToken"`
 }
 
 // Empty is the output of an operation without results.
 type Empty struct{}
 
 type ListSchedulesInput struct {
-	ScheduleGroup, NamePrefix, State, MaxResults, NextToken *string // all from the query
+	ScheduleGroup *string `from:"query ScheduleGroup"`
+	NamePrefix    *string `from:"query NamePrefix"`
+	State         *string `from:"query State"`
+	MaxResults    *string `from:"query MaxResults"`
+	NextToken     *string `from:"query NextToken"`
 }
 
 type ListSchedulesOutput struct {
@@ -180,7 +183,7 @@ type ScheduleSummary struct {
 type TargetSummary struct{ Arn string }
 
 type CreateScheduleGroupInput struct {
-	Name        string  `json:"-"` // from the path
+	Name        string  `json:"-" from:"path Name"`
 	ClientToken *string `json:",omitempty"`
 	Tags        []Tag   `json:",omitempty"`
 }
@@ -192,7 +195,9 @@ type Tag struct {
 	Value *string
 }
 
-type GetScheduleGroupInput struct{ Name string }
+type GetScheduleGroupInput struct {
+	Name string `from:"path Name"`
+}
 
 // ScheduleGroup is a group in the results of GetScheduleGroup and ListScheduleGroups.
 type ScheduleGroup struct {
@@ -206,12 +211,14 @@ type ScheduleGroup struct {
 type GetScheduleGroupOutput = ScheduleGroup
 
 type DeleteScheduleGroupInput struct {
-	Name        string
-	ClientToken *string // query clientToken
+	Name        string  `from:"path Name"`
+	ClientToken *string `from:"query clientToken"`
 }
 
 type ListScheduleGroupsInput struct {
-	NamePrefix, MaxResults, NextToken *string // all from the query
+	NamePrefix *string `from:"query NamePrefix"`
+	MaxResults *string `from:"query MaxResults"`
+	NextToken  *string `from:"query NextToken"`
 }
 
 type ListScheduleGroupsOutput struct {
@@ -219,16 +226,18 @@ type ListScheduleGroupsOutput struct {
 	NextToken      string `json:",omitempty"`
 }
 
-type ListTagsForResourceInput struct{ ResourceArn string }
+type ListTagsForResourceInput struct {
+	ResourceArn string `from:"path ResourceArn"`
+}
 
 type ListTagsForResourceOutput struct{ Tags []Tag }
 
 type TagResourceInput struct {
-	ResourceArn string `json:"-"` // from the path
+	ResourceArn string `json:"-" from:"path ResourceArn"`
 	Tags        []Tag
 }
 
 type UntagResourceInput struct {
-	ResourceArn string
-	TagKeys     []string // query TagKeys, repeated
+	ResourceArn string   `from:"path ResourceArn"`
+	TagKeys     []string `from:"query TagKeys"` // repeated
 }

@@ -10,14 +10,17 @@ import (
 
 // shape collects the members of a request that violate the API's model, each by itself. Paths are
 // in lower camel case, as AWS prints them.
-type shape struct{ constraint.Problems }
+type shape struct {
+	constraint.Problems
+	busName *string // of a rule
+}
 
-// err returns a ValidationException with all violations, or nil.
+// err returns a ValidationException with all violations, the error for an unknown event bus, or nil.
 func (s *shape) err() error {
-	if !s.Any() {
-		return nil
+	if s.Any() {
+		return invalid(s.Message())
 	}
-	return invalid(s.Message())
+	return checkBus(s.busName)
 }
 
 // pattern is a regular expression of the model: its text, and a function that matches it.

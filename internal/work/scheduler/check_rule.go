@@ -32,8 +32,11 @@ var (
 // rule checks the name of a rule.
 func (s *shape) rule(path string, name *string) { s.needed(path, name, 1, nameMax, patternRuleName) }
 
-// bus checks the name of an event bus.
-func (s *shape) bus(name *string) { s.text("eventBusName", name, 1, arnMax, nil) }
+// bus checks the name of an event bus, which must be the default one.
+func (s *shape) bus(name *string) {
+	s.text("eventBusName", name, 1, arnMax, nil)
+	s.busName = name
+}
 
 // limit checks the parameters of a page and returns its size.
 func (s *shape) limit(limit *int64, nextToken *string) int {

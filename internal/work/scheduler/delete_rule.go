@@ -33,8 +33,8 @@ func (s *Scheduler) DeleteRule(ctx context.Context, in *DeleteRuleInput) (*Empty
 		}
 		return err
 	})
-	if err != nil && !noTable(err) {
-		return nil, apiError(err)
+	if noTable(err) {
+		err = nil
 	}
-	return &Empty{}, nil
+	return empty(apiError(err))
 }

@@ -22,10 +22,7 @@ func (s *Scheduler) DeleteSchedule(ctx context.Context, in *DeleteScheduleInput)
 	err := s.ofGroup(ctx, orElse(in.GroupName, groupDefault), in.Name, func(table string) error {
 		return s.retryChange(ctx, "Schedule "+in.Name, func(bool) error { return s.delete(ctx, table, in.Name, in.ClientToken) })
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &Empty{}, nil
+	return empty(err)
 }
 
 func (s *Scheduler) delete(ctx context.Context, table, name string, token *string) error {

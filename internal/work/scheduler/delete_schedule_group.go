@@ -23,10 +23,7 @@ func (s *Scheduler) DeleteScheduleGroup(ctx context.Context, in *DeleteScheduleG
 	if in.Name == groupDefault {
 		return nil, invalid("The schedule group default cannot be deleted.")
 	}
-	if err := s.markDeleting(ctx, in); err != nil {
-		return nil, apiError(err)
-	}
-	return &Empty{}, nil
+	return empty(apiError(s.markDeleting(ctx, in)))
 }
 
 func (s *Scheduler) markDeleting(ctx context.Context, in *DeleteScheduleGroupInput) error {

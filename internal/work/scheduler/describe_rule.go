@@ -20,8 +20,5 @@ func checkRuleInput(in *RuleInput) error {
 	var sh shape
 	sh.rule("name", in.Name)
 	sh.bus(in.EventBusName)
-	if err := sh.err(); err != nil {
-		return err
-	}
-	return checkBus(in.EventBusName)
+	return sh.err()
 }

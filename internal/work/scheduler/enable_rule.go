@@ -16,12 +16,8 @@ func (s *Scheduler) setRuleState(ctx context.Context, in *RuleInput, state strin
 	if err := checkRuleInput(in); err != nil {
 		return nil, err
 	}
-	err := s.alterRule(ctx, *in.Name, false, func(r *rule) error {
+	return empty(s.alterRule(ctx, *in.Name, false, func(r *rule) error {
 		r.State = state
 		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &Empty{}, nil
+	}))
 }

@@ -6,22 +6,14 @@ import (
 
 	"github.com/aws/smithy-go"
 
+	"github.com/mayflydb/mayfly/internal/work/api"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
-// Error is a failure that the API defines: code, text and status are part of its contract. Any
-// other error of an operation is a fault, an InternalServerException.
-type Error struct {
-	Code    string
-	Message string
-	Status  int // of HTTP
-}
-
-func (e *Error) Error() string        { return e.Code + ": " + e.Message }
-func (e *Error) ErrorCode() string    { return e.Code }    // for wire
-func (e *Error) ErrorMessage() string { return e.Message } // for wire
-func (e *Error) HTTPStatus() int      { return e.Status }  // for wire
+// Error is a failure that the API defines. Any other error of an operation is a fault, an
+// InternalServerException.
+type Error = api.Error
 
 // The codes of both APIs. Only the scheduler's API uses their statuses; the API of rules answers
 // 400.
@@ -56,6 +48,14 @@ func throttled(message string) error {
 
 func limitExceeded(message string) error {
 	return &Error{Code: CodeLimitExceeded, Message: message, Status: http.StatusBadRequest}
+}
+
+// empty returns the results of an operation without output.
+func empty(err error) (*Empty, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &Empty{}, nil
 }
 
 func noSchedule(name string) error { return notFound("Schedule " + name + " does not exist.") }

@@ -14,9 +14,6 @@ func (s *Scheduler) ListRules(ctx context.Context, in *ListRulesInput) (*ListRul
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	if err := checkBus(in.EventBusName); err != nil {
-		return nil, err
-	}
 	narrowed := filter(in.NamePrefix)
 	after, err := fromName(in.NextToken, "ListRules", narrowed)
 	if err != nil {
@@ -41,9 +38,6 @@ func (s *Scheduler) ListRuleNamesByTarget(ctx context.Context, in *ListRuleNames
 	sh.bus(in.EventBusName)
 	most := sh.limit(in.Limit, in.NextToken)
 	if err := sh.err(); err != nil {
-		return nil, err
-	}
-	if err := checkBus(in.EventBusName); err != nil {
 		return nil, err
 	}
 	narrowed := filter(in.TargetArn)

@@ -15,9 +15,6 @@ func (s *Scheduler) ListTargetsByRule(ctx context.Context, in *ListTargetsByRule
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	if err := checkBus(in.EventBusName); err != nil {
-		return nil, err
-	}
 	narrowed := filter(in.Rule)
 	after, err := fromName(in.NextToken, "ListTargetsByRule", narrowed)
 	if err != nil {

@@ -44,9 +44,6 @@ func checkPutRule(in *PutRuleInput) error {
 	if err := sh.err(); err != nil {
 		return err
 	}
-	if err := checkBus(in.EventBusName); err != nil {
-		return err
-	}
 	switch {
 	case in.EventPattern != nil:
 		return invalid("EventPattern is not supported: rules are scheduled here. For what changes in a table, create an event source mapping.")
@@ -55,7 +52,7 @@ func checkPutRule(in *PutRuleInput) error {
 	case in.State != nil && *in.State != stateEnabled && *in.State != stateDisabled:
 		return invalid("The state " + *in.State + " is one of rules with an EventPattern.")
 	case len(in.Tags) > tagsMax:
-		return invalid("A rule may have 50 tags at most.")
+		return invalid(msgTooManyRuleTags)
 	}
 	if _, err := cron.ParseRule(*in.ScheduleExpression); err != nil {
 		return invalid("Parameter ScheduleExpression is not valid.")

@@ -16,9 +16,6 @@ func (s *Scheduler) PutTargets(ctx context.Context, in *PutTargetsInput) (*PutTa
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	if err := checkBus(in.EventBusName); err != nil {
-		return nil, err
-	}
 	for i := range in.Targets {
 		if err := checkRuleTarget(&in.Targets[i]); err != nil {
 			return nil, err

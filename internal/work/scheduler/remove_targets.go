@@ -19,9 +19,6 @@ func (s *Scheduler) RemoveTargets(ctx context.Context, in *RemoveTargetsInput) (
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	if err := checkBus(in.EventBusName); err != nil {
-		return nil, err
-	}
 	out := &RemoveTargetsOutput{}
 	err := s.alterRule(ctx, *in.Rule, false, func(r *rule) error {
 		out.FailedEntries = []FailedEntry{}

@@ -10,54 +10,36 @@ import (
 // Only groups have tags, except for the default group.
 
 const (
-	tagsMax        = 50
-	tagListMax     = 200
-	tagKeyMax      = 128
-	tagValueMax    = 256
-	tagARNMax      = 1011
-	msgTooManyTags = "A schedule group may have 50 tags at most."
+	tagsMax     = 50
+	tagListMax  = 200
+	tagKeyMax   = 128
+	tagValueMax = 256
+	tagARNMax   = 1011
+
+	msgTooManyTags     = "A schedule group may have 50 tags at most."
+	msgTooManyRuleTags = "A rule may have 50 tags at most."
 )
 
 // TagResource adds tags to a group, or replaces those with the same key.
 func (s *Scheduler) TagResource(ctx context.Context, in *TagResourceInput) (*Empty, error) {
 	var sh shape
-	sh.tagged(in.ResourceArn)
-	if sh.Required("tags", in.Tags != nil); in.Tags != nil {
-		sh.tags(in.Tags)
-	}
-	if err := sh.err(); err != nil {
+	name := sh.tagged(in.ResourceArn)
+	if err := sh.newTags(in.Tags); err != nil {
 		return nil, err
 	}
-	if err := checkTags(in.Tags); err != nil {
-		return nil, err
-	}
-	return s.alterTags(ctx, in.ResourceArn, func(tags map[string]string) (map[string]string, error) {
-		if tags = tagMap(tags, in.Tags); len(tags) > tagsMax {
-			return nil, invalid(msgTooManyTags)
-		}
-		return tags, nil
-	})
+	return s.alterTags(ctx, name, addTags(in.Tags, msgTooManyTags))
 }
 
 // UntagResource removes tags of a group by their keys. It ignores missing keys.
 func (s *Scheduler) UntagResource(ctx context.Context, in *UntagResourceInput) (*Empty, error) {
 	var sh shape
-	sh.tagged(in.ResourceArn)
-	if sh.Required("tagKeys", in.TagKeys != nil); in.TagKeys != nil {
-		sh.count("tagKeys", len(in.TagKeys), 0, tagsMax)
-		for i := range in.TagKeys {
-			sh.text(member("tagKeys", i), &in.TagKeys[i], 1, tagKeyMax, nil)
-		}
-	}
+	name := sh.tagged(in.ResourceArn)
+	sh.count("tagKeys", len(in.TagKeys), 0, tagsMax)
+	sh.tagKeys(in.TagKeys)
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	return s.alterTags(ctx, in.ResourceArn, func(tags map[string]string) (map[string]string, error) {
-		for _, key := range in.TagKeys {
-			delete(tags, key)
-		}
-		return tags, nil
-	})
+	return s.alterTags(ctx, name, removeTags(in.TagKeys))
 }
 
 // ListTagsForResource returns the tags of a group, sorted by key.
@@ -77,20 +59,37 @@ func (s *Scheduler) ListTagsForResource(ctx context.Context, in *ListTagsForReso
 	return &ListTagsForResourceOutput{tagList(g.tags)}, nil
 }
 
-func (s *Scheduler) alterTags(ctx context.Context, arn string, change func(map[string]string) (map[string]string, error)) (*Empty, error) {
-	var sh shape
-	name := sh.tagged(arn)
+// tagsChange computes the tags of a resource from its present ones, and may change these.
+type tagsChange func(map[string]string) (map[string]string, error)
+
+// addTags returns the change that adds tags. tooMany is the message about more tags than a resource
+// may have.
+func addTags(added []Tag, tooMany string) tagsChange {
+	return func(tags map[string]string) (map[string]string, error) {
+		if tags = tagMap(tags, added); len(tags) > tagsMax {
+			return nil, invalid(tooMany)
+		}
+		return tags, nil
+	}
+}
+
+func removeTags(keys []string) tagsChange {
+	return func(tags map[string]string) (map[string]string, error) {
+		for _, key := range keys {
+			delete(tags, key)
+		}
+		return tags, nil
+	}
+}
+
+func (s *Scheduler) alterTags(ctx context.Context, name string, change tagsChange) (*Empty, error) {
 	if name == groupDefault {
 		return nil, invalid("The schedule group default cannot have tags.")
 	}
-	err := s.alterGroup(ctx, name, func(g *group) (err error) {
+	return empty(apiError(s.alterGroup(ctx, name, func(g *group) (err error) {
 		g.tags, err = change(g.tags)
 		return err
-	})
-	if err != nil {
-		return nil, apiError(err)
-	}
-	return &Empty{}, nil
+	})))
 }
 
 // tagged checks the ARN of a tagged group, and returns the group's name.
@@ -105,6 +104,24 @@ func (s *shape) tags(tags []Tag) {
 	for i, tag := range tags {
 		s.needed(member("tags", i)+".key", tag.Key, 1, tagKeyMax, nil)
 		s.needed(member("tags", i)+".value", tag.Value, 1, tagValueMax, nil)
+	}
+}
+
+// newTags checks the tags of a request that adds some.
+func (s *shape) newTags(tags []Tag) error {
+	s.Required("tags", tags != nil)
+	s.tags(tags)
+	if err := s.err(); err != nil {
+		return err
+	}
+	return checkTags(tags)
+}
+
+// tagKeys checks the keys of a request that removes tags.
+func (s *shape) tagKeys(keys []string) {
+	s.Required("tagKeys", keys != nil)
+	for i := range keys {
+		s.text(member("tagKeys", i), &keys[i], 1, tagKeyMax, nil)
 	}
 }
 

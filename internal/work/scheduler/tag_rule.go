@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"context"
-	"maps"
 	"strings"
 )
 
@@ -10,41 +9,21 @@ import (
 func (s *Scheduler) TagRule(ctx context.Context, in *TagRuleInput) (*Empty, error) {
 	var sh shape
 	name := sh.taggedRule(in.ResourceARN)
-	if sh.Required("tags", in.Tags != nil); in.Tags != nil {
-		sh.tags(in.Tags)
-	}
-	if err := sh.err(); err != nil {
+	if err := sh.newTags(in.Tags); err != nil {
 		return nil, err
 	}
-	if err := checkTags(in.Tags); err != nil {
-		return nil, err
-	}
-	return s.alterRuleTags(ctx, name, func(tags map[string]string) (map[string]string, error) {
-		if tags = tagMap(tags, in.Tags); len(tags) > tagsMax {
-			return nil, invalid("A rule may have 50 tags at most.")
-		}
-		return tags, nil
-	})
+	return s.alterRuleTags(ctx, name, addTags(in.Tags, msgTooManyRuleTags))
 }
 
 // UntagRule is UntagResource for rules.
 func (s *Scheduler) UntagRule(ctx context.Context, in *UntagRuleInput) (*Empty, error) {
 	var sh shape
 	name := sh.taggedRule(in.ResourceARN)
-	sh.Required("tagKeys", in.TagKeys != nil)
-	for i := range in.TagKeys {
-		sh.text(member("tagKeys", i), &in.TagKeys[i], 1, tagKeyMax, nil)
-	}
+	sh.tagKeys(in.TagKeys)
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	return s.alterRuleTags(ctx, name, func(tags map[string]string) (map[string]string, error) {
-		tags = maps.Clone(tags)
-		for _, key := range in.TagKeys {
-			delete(tags, key)
-		}
-		return tags, nil
-	})
+	return s.alterRuleTags(ctx, name, removeTags(in.TagKeys))
 }
 
 // ListTagsOfRule is ListTagsForResource for rules.
@@ -61,15 +40,11 @@ func (s *Scheduler) ListTagsOfRule(ctx context.Context, in *ListTagsOfRuleInput)
 	return &ListTagsOfRuleOutput{tagList(r.Tags)}, nil
 }
 
-func (s *Scheduler) alterRuleTags(ctx context.Context, name string, change func(map[string]string) (map[string]string, error)) (*Empty, error) {
-	err := s.alterRule(ctx, name, false, func(r *rule) (err error) {
+func (s *Scheduler) alterRuleTags(ctx context.Context, name string, change tagsChange) (*Empty, error) {
+	return empty(s.alterRule(ctx, name, false, func(r *rule) (err error) {
 		r.Tags, err = change(r.Tags)
 		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &Empty{}, nil
+	}))
 }
 
 var patternRuleARN = compiled(`arn:aws([a-z]|\-)*:events:([a-z]|\d|\-)*:([0-9]{12})?:rule\/([a-zA-Z0-9\-_\.]+\/)?[\.\-_A-Za-z0-9]+`)

@@ -25,6 +25,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/engine"
 	"github.com/mayflydb/mayfly/internal/store/kv"
 	"github.com/mayflydb/mayfly/internal/store/service"
+	"github.com/mayflydb/mayfly/internal/work/api"
 	"github.com/mayflydb/mayfly/internal/work/consume"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 	"github.com/mayflydb/mayfly/internal/work/lease"
@@ -299,7 +300,7 @@ func (w *world) call(method, path, body string, header ...string) (any, error) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	r := &Request{Path: map[string]string{}, Query: u.Query(), Header: func(name string) string {
+	r := &api.Request{Path: map[string]string{}, Query: u.Query(), Header: func(name string) string {
 		for i := 0; i < len(header); i += 2 {
 			if header[i] == name {
 				return header[i+1]
@@ -370,7 +371,7 @@ func marshalled(t testing.TB, v any) string {
 func (w *world) action(name, body string) (any, error) {
 	for _, a := range w.Actions() {
 		if a.Name == name {
-			return a.Do(context.Background(), &Request{Decode: func(into any) error { return json.Unmarshal([]byte(body), into) }})
+			return a.Do(context.Background(), &api.Request{Decode: func(into any) error { return json.Unmarshal([]byte(body), into) }})
 		}
 	}
 	w.Fatalf("no action %s", name)

@@ -17,24 +17,29 @@ type CreateEventSourceMappingInput struct {
 	SelfManagedEventSource    json.RawMessage
 }
 
-// GetEventSourceMappingInput comes from the path of GET /2015-03-31/event-source-mappings/{UUID}.
-type GetEventSourceMappingInput struct{ UUID string }
+// UUIDInput names a mapping.
+type UUIDInput struct {
+	UUID string `from:"path UUID"`
+}
 
-// DeleteEventSourceMappingInput comes from the path of DELETE /2015-03-31/event-source-mappings/{UUID}.
-type DeleteEventSourceMappingInput struct{ UUID string }
+type (
+	GetEventSourceMappingInput    UUIDInput
+	DeleteEventSourceMappingInput UUIDInput
+)
 
 // UpdateEventSourceMappingInput is the body of PUT /2015-03-31/event-source-mappings/{UUID}, and the path's UUID.
 type UpdateEventSourceMappingInput struct {
-	UUID string `json:"-"`
+	UUID string `json:"-" from:"path UUID"`
 	Settings
 }
 
 // ListEventSourceMappingsInput comes from the query of GET /2015-03-31/event-source-mappings/.
 type ListEventSourceMappingsInput struct {
-	EventSourceArn *string
-	FunctionName   *string
-	Marker         *string
-	MaxItems       *int // 1 to 10,000; a page has at most 100 mappings in any case
+	EventSourceArn *string `from:"query EventSourceArn"`
+	FunctionName   *string `from:"query FunctionName"`
+	Marker         *string `from:"query Marker"`
+	// 1 to 10,000; a page has at most 100 mappings in any case
+	MaxItems *int `from:"query MaxItems"`
 }
 
 // ListEventSourceMappingsOutput is a page of mappings.

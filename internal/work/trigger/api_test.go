@@ -22,6 +22,7 @@ import (
 	lambdatypes "github.com/aws/aws-sdk-go-v2/service/lambda/types"
 	"github.com/aws/smithy-go"
 
+	"github.com/mayflydb/mayfly/internal/work/api"
 	"github.com/mayflydb/mayfly/internal/work/trigger"
 	"github.com/mayflydb/mayfly/target"
 )
@@ -34,7 +35,7 @@ func (w *world) client() *lambda.Client {
 	for _, op := range w.triggers.Operations() {
 		handle := func(out http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
-			answer, err := op.Do(r.Context(), &trigger.Request{
+			answer, err := op.Do(r.Context(), &api.Request{
 				Path: map[string]string{"UUID": r.PathValue("UUID")}, Query: r.URL.Query(), Decode: func(into any) error { return json.Unmarshal(body, into) },
 			})
 			var failure *trigger.Error
@@ -280,14 +281,14 @@ func TestBadRequests(t *testing.T) {
 		return map[string]any{"EventSourceArn": stream, "FunctionName": "f", "StartingPosition": "LATEST"}
 	}
 	const one, parameter, validation = "1 validation error detected: ", "InvalidParameterValueException", "ValidationException"
-	var ops = map[string]trigger.Operation{}
+	var ops = map[string]api.Operation{}
 	for _, op := range w.triggers.Operations() {
 		ops[op.Name] = op
 	}
 	call := func(op string, body any, uuid string) (any, error) {
 		text, err := json.Marshal(body)
 		must(t, err)
-		return ops[op].Do(t.Context(), &trigger.Request{Path: map[string]string{"UUID": uuid}, Decode: func(into any) error { return json.Unmarshal(text, into) }})
+		return ops[op].Do(t.Context(), &api.Request{Path: map[string]string{"UUID": uuid}, Decode: func(into any) error { return json.Unmarshal(text, into) }})
 	}
 	for _, test := range []struct {
 		name, code, message string

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"unicode/utf8"
 
@@ -108,7 +109,7 @@ func broken(p *constraint.Problems) error {
 	if !p.Any() {
 		return nil
 	}
-	return &Error{codeValidation, p.Message()}
+	return &Error{Code: codeValidation, Message: p.Message(), Status: http.StatusBadRequest}
 }
 
 // check validates the settings beyond the model's constraints. Texts marked "ours" are not AWS's,
@@ -216,7 +217,7 @@ func (t *Triggers) checkDuplicate(ctx context.Context, m *mapping) error {
 	all, err := t.all(ctx)
 	for _, other := range all {
 		if other.EventSourceArn == m.EventSourceArn && other.FunctionArn == m.FunctionArn && other.UUID != m.UUID {
-			return &Error{codeConflict, `The event source arn (" ` + m.EventSourceArn + ` ") and function (" ` + functionName(m.FunctionArn) +
+			return &Error{Code: codeConflict, Status: http.StatusConflict, Message: `The event source arn (" ` + m.EventSourceArn + ` ") and function (" ` + functionName(m.FunctionArn) +
 				` ") provided mapping already exists. Please update or delete the existing mapping with UUID ` + other.UUID}
 		}
 	}
