@@ -18,7 +18,7 @@ func (s *Scheduler) CreateSchedule(ctx context.Context, in *CreateScheduleInput)
 			return nil, throttled(err.Error())
 		}
 	}
-	e := &entry{name: in.Name, incarnation: newIncarnation(), version: 1, created: now}
+	e := &entry{edition: edition{name: in.Name, incarnation: newIncarnation(), version: 1}, created: now}
 	if in.ClientToken != nil {
 		e.token, e.digest = *in.ClientToken, (*ScheduleInput)(in).digest()
 	}

@@ -78,7 +78,7 @@ func (s *Scheduler) identity(ctx context.Context, table, name string) (*entry, e
 		return nil, err
 	}
 	r := reader{from: out.Item}
-	e := &entry{name: name, incarnation: r.text(attrIncarnation), version: r.integer(attrVersion)}
+	e := &entry{edition: edition{name: name, incarnation: r.text(attrIncarnation), version: r.integer(attrVersion)}}
 	if r.has(attrToken) {
 		e.token, e.digest = r.text(attrToken), digestOf(out.Item)
 	}

@@ -397,7 +397,7 @@ func (w *world) armAfter(f *firing) {
 	w.Helper()
 	o, err := w.outcome(groupPlace("default"), f, w.Scheduler.now())
 	if err == nil {
-		err = w.arm(w.Context(), []*outcome{o, {place: o.place, firing: &firing{name: "other"}}})
+		err = w.arm(w.Context(), []*outcome{o, {place: o.place, firing: &firing{edition: edition{name: "other"}}}})
 	}
 	if err != nil {
 		w.Fatal(err)

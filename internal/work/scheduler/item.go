@@ -54,38 +54,37 @@ const (
 
 const listAll = "all" // listAll is the value of attrList.
 
-// entry is the definition item of a schedule or a rule.
-type entry struct {
+// edition is a version of a schedule or a rule, which the definition and each of its firings repeat.
+type edition struct {
 	name        string
 	incarnation string
 	version     int64
-	armed       int64     // number of the last armed occurrence; 0: none
-	next        time.Time // deadline of the last armed firing; zero: the version has none
 	document    string
 	input       *string
-	state       string
-	target      string
-	created     time.Time
-	modified    time.Time
-	token       string    // of the creation; empty: none
-	digest      []byte    // of that request
-	gone        time.Time // deadline of the definition itself, which then has no firing; zero: none
-	tail        tail      // of an earlier version
+	token       string // of the creation; empty: none
+	digest      []byte // of that request
+}
+
+// entry is the definition item of a schedule or a rule.
+type entry struct {
+	edition
+	armed    int64     // number of the last armed occurrence; 0: none
+	next     time.Time // deadline of the last armed firing; zero: the version has none
+	state    string
+	target   string
+	created  time.Time
+	modified time.Time
+	gone     time.Time // deadline of the definition itself, which then has no firing; zero: none
+	tail     tail      // of an earlier version
 }
 
 // firing is the item of a firing.
 type firing struct {
-	name        string
-	incarnation string
-	version     int64
-	number      int64     // number of its occurrence, from 1
-	occurrence  time.Time // instant of the expression
-	deadline    time.Time // the occurrence plus an offset within the flexible time window
-	armed       time.Time // time of the put
-	document    string
-	input       *string
-	token       string // of the schedule's creation; empty: none
-	digest      []byte // of that request
+	edition
+	number     int64     // number of its occurrence, from 1
+	occurrence time.Time // instant of the expression
+	deadline   time.Time // the occurrence plus an offset within the flexible time window
+	armed      time.Time // time of the put
 	// end of the earlier version that the firing belongs to; zero: its version was current when it
 	// was armed
 	until time.Time
@@ -94,11 +93,23 @@ type firing struct {
 // key returns the key of a part of a schedule or a rule.
 func key(name, part string) item { return item{attrName: attr.S(name), attrPart: attr.S(part)} }
 
-func (e *entry) item() item {
-	it := key(e.name, partDefinition)
+// item returns an item with the attributes of the edition.
+func (e *edition) item(part string) item {
+	it := key(e.name, part)
 	it[attrDocument] = attr.S(e.document)
 	it[attrIncarnation] = attr.S(e.incarnation)
 	it[attrVersion] = attr.Int(e.version)
+	if e.input != nil {
+		it[attrInput] = attr.S(*e.input)
+	}
+	if e.token != "" {
+		it[attrToken], it[attrDigest] = attr.S(e.token), attr.B(e.digest)
+	}
+	return it
+}
+
+func (e *entry) item() item {
+	it := e.edition.item(partDefinition)
 	it[attrArmed] = attr.Int(e.armed)
 	it[attrList] = attr.S(listAll)
 	it[attrState] = attr.S(e.state)
@@ -109,12 +120,6 @@ func (e *entry) item() item {
 	}
 	if !e.next.IsZero() {
 		it[attrNext] = attr.Seconds(e.next)
-	}
-	if e.input != nil {
-		it[attrInput] = attr.S(*e.input)
-	}
-	if e.token != "" {
-		it[attrToken], it[attrDigest] = attr.S(e.token), attr.B(e.digest)
 	}
 	if !e.gone.IsZero() {
 		it[attrDue] = attr.Seconds(e.gone)
@@ -165,25 +170,31 @@ func (r *reader) instant(name string) time.Time {
 
 func (r *reader) has(name string) bool { return r.from[name] != nil }
 
-func (r *reader) input() *string {
-	if !r.has(attrInput) {
-		return nil
+// edition reads the attributes of an edition.
+func (r *reader) edition() edition {
+	e := edition{
+		name:        r.text(attrName),
+		incarnation: r.text(attrIncarnation),
+		version:     r.integer(attrVersion),
+		document:    r.text(attrDocument),
 	}
-	return ref(r.text(attrInput))
+	if r.has(attrInput) {
+		e.input = ref(r.text(attrInput))
+	}
+	if r.has(attrToken) {
+		e.token, e.digest = r.text(attrToken), digestOf(r.from)
+	}
+	return e
 }
 
 func readEntry(from item) (*entry, error) {
 	r := reader{from: from}
 	e := &entry{
-		name:        r.text(attrName),
-		incarnation: r.text(attrIncarnation),
-		version:     r.integer(attrVersion),
-		armed:       r.integer(attrArmed),
-		document:    r.text(attrDocument),
-		input:       r.input(),
-		state:       r.text(attrState),
-		created:     r.instant(attrCreated),
-		modified:    r.instant(attrModified),
+		edition:  r.edition(),
+		armed:    r.integer(attrArmed),
+		state:    r.text(attrState),
+		created:  r.instant(attrCreated),
+		modified: r.instant(attrModified),
 	}
 	if r.has(attrTarget) {
 		e.target = r.text(attrTarget)
@@ -193,9 +204,6 @@ func readEntry(from item) (*entry, error) {
 	}
 	if r.has(attrDue) {
 		e.gone = r.instant(attrDue)
-	}
-	if r.has(attrToken) {
-		e.token, e.digest = r.text(attrToken), digestOf(from)
 	}
 	if r.has(attrRemains) {
 		e.tail = tail{version: r.integer(attrRemains), armed: r.integer(attrRemained), until: r.instant(attrUntil)}
@@ -220,9 +228,12 @@ func (f *firing) item() item {
 	if least := f.armed.Add(-pastMost); due.Before(least) {
 		due = least
 	}
-	it := key(f.name, partFiring)
+	part := partFiring
 	if !f.until.IsZero() {
-		it = key(f.name, partRemains)
+		part = partRemains
+	}
+	it := f.edition.item(part)
+	if !f.until.IsZero() {
 		it[attrUntil] = attr.Seconds(f.until)
 	}
 	it[attrDue] = attr.Seconds(due)
@@ -230,33 +241,17 @@ func (f *firing) item() item {
 	it[attrScheduled] = attr.Seconds(f.occurrence)
 	it[attrArmedAt] = attr.Seconds(f.armed)
 	it[attrOccurrence] = attr.Int(f.number)
-	it[attrIncarnation] = attr.S(f.incarnation)
-	it[attrVersion] = attr.Int(f.version)
-	it[attrDocument] = attr.S(f.document)
-	if f.input != nil {
-		it[attrInput] = attr.S(*f.input)
-	}
-	if f.token != "" {
-		it[attrToken], it[attrDigest] = attr.S(f.token), attr.B(f.digest)
-	}
 	return it
 }
 
 func readFiring(from item) (*firing, error) {
 	r := reader{from: from}
 	f := &firing{
-		name:        r.text(attrName),
-		incarnation: r.text(attrIncarnation),
-		version:     r.integer(attrVersion),
-		number:      r.integer(attrOccurrence),
-		occurrence:  r.instant(attrScheduled),
-		deadline:    r.instant(attrDeadline),
-		armed:       r.instant(attrArmedAt),
-		document:    r.text(attrDocument),
-		input:       r.input(),
-	}
-	if r.has(attrToken) {
-		f.token, f.digest = r.text(attrToken), digestOf(from)
+		edition:    r.edition(),
+		number:     r.integer(attrOccurrence),
+		occurrence: r.instant(attrScheduled),
+		deadline:   r.instant(attrDeadline),
+		armed:      r.instant(attrArmedAt),
 	}
 	if r.has(attrUntil) {
 		f.until = r.instant(attrUntil)
@@ -274,10 +269,10 @@ func (f *firing) id(arn string) string {
 	return hex.EncodeToString(h[:16])
 }
 
-// size returns an upper bound of the item's size in bytes.
-func (f *firing) size() int {
+// size returns an upper bound of the size of the edition's items in bytes.
+func (e *edition) size() int {
 	const overhead = 512 // for the other attributes and the encoding
-	return overhead + 2*len(f.name) + len(f.document) + len(orElse(f.input, ""))
+	return overhead + 2*len(e.name) + len(e.document) + len(orElse(e.input, ""))
 }
 
 // itemMax is the maximum size of document and input together: DynamoDB limits an item to 400 KB.
@@ -285,9 +280,8 @@ const itemMax = 398 << 10
 
 // checkSize refuses a definition that does not fit into an item: a large input with many other
 // large members.
-func (e *entry) checkSize() error {
-	f := firing{name: e.name, document: e.document, input: e.input}
-	if n := f.size(); n > itemMax {
+func (e *edition) checkSize() error {
+	if n := e.size(); n > itemMax {
 		return invalid("The request takes " + strconv.Itoa(n) + " bytes to keep, and may take " + strconv.Itoa(itemMax) + " at most.")
 	}
 	return nil

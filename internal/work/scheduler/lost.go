@@ -50,10 +50,7 @@ func (s *Scheduler) armAgain(ctx context.Context, p place, definition item) (boo
 		s.o.Logger.Error("a definition cannot be read and is skipped", "group", p.group, "error", err)
 		return false, nil
 	}
-	f := &firing{
-		name: e.name, incarnation: e.incarnation, version: e.version, number: e.armed, deadline: e.next, armed: e.modified,
-		document: e.document, input: e.input, token: e.token, digest: e.digest,
-	}
+	f := &firing{edition: e.edition, number: e.armed, deadline: e.next, armed: e.modified}
 	f.occurrence = e.next.Add(-t.deadline(e.next, e.incarnation, e.armed).Sub(e.next))
 	if _, more := t.after(f.occurrence); !more {
 		return false, nil

@@ -106,7 +106,7 @@ func (s *Scheduler) alterRuleOnce(ctx context.Context, name string, create, miss
 	if r.Expression != expression {
 		r.Anchor = now.Truncate(time.Minute).UnixMilli()
 	}
-	after := &entry{name: name, incarnation: newIncarnation(), version: 1, created: now, modified: now}
+	after := &entry{edition: edition{name: name, incarnation: newIncarnation(), version: 1}, created: now, modified: now}
 	if before != nil {
 		copied := *before
 		after = &copied

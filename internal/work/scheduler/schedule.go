@@ -87,9 +87,8 @@ func (e *entry) describe(d document, now time.Time) {
 func (e *entry) arm(t timing, occurrence, now time.Time) *firing {
 	e.armed++
 	f := &firing{
-		name: e.name, incarnation: e.incarnation, version: e.version, number: e.armed,
+		edition: e.edition, number: e.armed,
 		occurrence: occurrence, deadline: t.deadline(occurrence, e.incarnation, e.armed), armed: now,
-		document: e.document, input: e.input, token: e.token, digest: e.digest,
 	}
 	e.next = f.deadline
 	return f

@@ -76,7 +76,7 @@ func TestOldVersionEnds(t *testing.T) {
 	tm := timing{expression: expression, anchor: begin, window: 5 * time.Minute}
 	now := begin.Add(15 * time.Minute)
 	for _, late := range []time.Duration{0, time.Millisecond} {
-		f := &firing{incarnation: "i", number: 1, occurrence: begin.Add(10 * time.Minute), deadline: now, armed: begin}
+		f := &firing{edition: edition{incarnation: "i"}, number: 1, occurrence: begin.Add(10 * time.Minute), deadline: now, armed: begin}
 		next := tm.deadline(begin.Add(20*time.Minute), "i", 2)
 		f.until = next.Add(-late)
 		o := &outcome{firing: f}
@@ -98,7 +98,7 @@ func TestUnarmedIsNotHandedOver(t *testing.T) {
 		Credentials: aws.AnonymousCredentials{},
 	})
 	s := &Scheduler{o: Options{DB: db, Now: time.Now, Observe: func(e Event) { t.Errorf("observed %+v", e) }}}
-	f := &firing{name: "a", incarnation: "i", number: 1, occurrence: begin, deadline: begin}
+	f := &firing{edition: edition{name: "a", incarnation: "i"}, number: 1, occurrence: begin, deadline: begin}
 	next := *f
 	next.number++
 	o := &outcome{place: groupPlace(groupDefault), firing: f, next: &next, done: func() { t.Error("the record is done") }}
