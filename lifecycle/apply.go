@@ -163,10 +163,7 @@ func (l *Lifecycles) settle(ctx context.Context, p *plan, out *Applied) error {
 			return nil
 		}
 		var made *change
-		_, err := l.change(ctx, p.Name, e.id, func(p *plan, e *entity, now time.Time) (*change, error) {
-			if err := alive(e); err != nil {
-				return nil, err
-			}
+		_, err := l.alter(ctx, p.Name, e.id, func(p *plan, e *entity, now time.Time) (*change, error) {
 			c := following(p, e, KindRescheduled, now)
 			if c.after.state != e.state {
 				c.event.Kind, c.event.From, c.event.Note = KindRenamed, e.state, fmt.Sprintf("by version %d of the definition", p.version)
@@ -206,10 +203,7 @@ func (l *Lifecycles) rescheduleAll(ctx context.Context, lifecycle string, out *A
 		if e.end != "" {
 			return nil
 		}
-		_, err := l.change(ctx, lifecycle, e.id, func(p *plan, e *entity, now time.Time) (*change, error) {
-			if err := alive(e); err != nil {
-				return nil, err
-			}
+		_, err := l.alter(ctx, lifecycle, e.id, func(p *plan, e *entity, now time.Time) (*change, error) {
 			c := following(p, e, KindRescheduled, now)
 			c.event.Note = fmt.Sprintf("by version %d of the definition", p.version)
 			c.wait(nil)

@@ -23,12 +23,8 @@ type calendar struct {
 // hours is one opening on a day, in seconds of local time since midnight.
 type hours struct{ from, to int }
 
-// date is a day of the calendar.
-type date struct {
-	year  int
-	month time.Month
-	day   int
-}
+// date is a day of the calendar: its midnight in UTC.
+type date = time.Time
 
 const (
 	holidaysMost = 4000
@@ -94,7 +90,7 @@ func (c *Calendar) read(zone *time.Location, complain func(where, format string,
 	}
 	for i, text := range c.Holidays {
 		if day, err := time.Parse(time.DateOnly, text); err == nil {
-			out.holidays[date{day.Year(), day.Month(), day.Day()}] = true
+			out.holidays[day] = true
 		} else if day, err := time.Parse("2006-01-02", "2000-"+text); err == nil {
 			out.yearly[[2]int{int(day.Month()), day.Day()}] = true
 		} else {
@@ -155,22 +151,20 @@ func timeOfDay(text string) (seconds int, err error) {
 // dateOf returns the day that contains an instant.
 func (c *calendar) dateOf(t time.Time) date {
 	year, month, day := t.In(c.zone).Date()
-	return date{year, month, day}
+	return dateIn(year, month, day)
 }
 
-// next returns the day n days later.
-func (d date) next(n int) date {
-	t := time.Date(d.year, d.month, d.day+n, 12, 0, 0, 0, time.UTC)
-	return date{t.Year(), t.Month(), t.Day()}
+func dateIn(year int, month time.Month, day int) date {
+	return time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
 }
 
-func (d date) weekday() time.Weekday {
-	return time.Date(d.year, d.month, d.day, 12, 0, 0, 0, time.UTC).Weekday()
-}
+// nextDay returns the day after d.
+func nextDay(d date) date { return d.AddDate(0, 0, 1) }
 
 // on returns the first instant at which local clocks show a time of a day.
 func (c *calendar) on(d date, seconds int) time.Time {
-	return cron.First(c.zone, d.year, d.month, d.day, seconds)
+	year, month, day := d.Date()
+	return cron.First(c.zone, year, month, day, seconds)
 }
 
 // wall returns the local time of an instant: the day, the seconds since its midnight, and the
@@ -185,16 +179,16 @@ func (c *calendar) wall(t time.Time) (d date, seconds int, fraction time.Duratio
 func (c *calendar) addDays(t time.Time, months, days int) time.Time {
 	d, seconds, fraction := c.wall(t)
 	if months != 0 {
-		first := time.Date(d.year, d.month+time.Month(months), 1, 12, 0, 0, 0, time.UTC)
-		last := time.Date(first.Year(), first.Month()+1, 0, 12, 0, 0, 0, time.UTC).Day()
-		d = date{first.Year(), first.Month(), min(d.day, last)}
+		first := dateIn(d.Year(), d.Month()+time.Month(months), 1)
+		last := first.AddDate(0, 1, -1).Day()
+		d = first.AddDate(0, 0, min(d.Day(), last)-1)
 	}
-	return c.on(d.next(days), seconds).Add(fraction)
+	return c.on(d.AddDate(0, 0, days), seconds).Add(fraction)
 }
 
 // business reports whether a day is a business day.
 func (c *calendar) business(d date) bool {
-	return c.weekdays[d.weekday()] && !c.holidays[d] && !c.yearly[[2]int{int(d.month), d.day}]
+	return c.weekdays[d.Weekday()] && !c.holidays[d] && !c.yearly[[2]int{int(d.Month()), d.Day()}]
 }
 
 // addBusinessDays moves an instant to the n-th business day after its own day, at the same time of
@@ -202,7 +196,7 @@ func (c *calendar) business(d date) bool {
 func (c *calendar) addBusinessDays(t time.Time, n int) time.Time {
 	d, seconds, fraction := c.wall(t)
 	for looked := 0; n > 0 && looked < lookMost; looked++ {
-		if d = d.next(1); c.business(d) {
+		if d = nextDay(d); c.business(d) {
 			n--
 		}
 	}
@@ -215,12 +209,12 @@ func (c *calendar) spans(d date) (all [][2]time.Time) {
 		return nil
 	}
 	if len(c.hours) == 0 {
-		return [][2]time.Time{{c.on(d, 0), c.on(d.next(1), 0)}}
+		return [][2]time.Time{{c.on(d, 0), c.on(nextDay(d), 0)}}
 	}
 	for _, h := range c.hours {
 		from, to := c.on(d, h.from), c.on(d, h.to)
 		if h.to == dayEnd {
-			to = c.on(d.next(1), 0)
+			to = c.on(nextDay(d), 0)
 		}
 		if from.Before(to) { // otherwise a clock change skips the whole span
 			all = append(all, [2]time.Time{from, to})
@@ -245,7 +239,7 @@ func (c *calendar) open(t time.Time) (at time.Time, ok bool) {
 				return t, true
 			}
 		}
-		d = d.next(1)
+		d = nextDay(d)
 	}
 	return t, false
 }
@@ -268,7 +262,7 @@ func (c *calendar) addBusinessTime(t time.Time, left time.Duration) time.Time {
 			}
 			left -= open
 		}
-		d = d.next(1)
+		d = nextDay(d)
 	}
 	return t
 }
@@ -278,12 +272,12 @@ func (c *calendar) addBusinessTime(t time.Time, left time.Duration) time.Time {
 func (c *calendar) next(t time.Time, w wallRule, strict bool) time.Time {
 	d := c.dateOf(t)
 	for range lookMost {
-		if w.days[d.weekday()] && (c.plain || c.business(d)) {
+		if w.days[d.Weekday()] && (c.plain || c.business(d)) {
 			if at := c.on(d, w.seconds); at.After(t) || !strict && at.Equal(t) {
 				return at
 			}
 		}
-		d = d.next(1)
+		d = nextDay(d)
 	}
 	return t
 }

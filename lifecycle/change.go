@@ -20,6 +20,16 @@ const (
 // ErrID is the error for an invalid entity name.
 var ErrID = fmt.Errorf("an entity's name has 1 to %d bytes", idMost)
 
+// alter is change for an entity that is alive.
+func (l *Lifecycles) alter(ctx context.Context, lifecycle, id string, work func(p *plan, e *entity, now time.Time) (*change, error)) (Event, error) {
+	return l.change(ctx, lifecycle, id, func(p *plan, e *entity, now time.Time) (*change, error) {
+		if err := alive(e); err != nil {
+			return nil, err
+		}
+		return work(p, e, now)
+	})
+}
+
 // change reads an entity and applies the change that work computes, in one transaction. If another
 // writer was faster, it reads and computes again.
 func (l *Lifecycles) change(ctx context.Context, lifecycle, id string, work func(p *plan, e *entity, now time.Time) (*change, error)) (Event, error) {
@@ -219,10 +229,7 @@ func alive(e *entity) error {
 // Move takes an entity to another state now, by a transition of its present state, with or without
 // a time. The transition's condition must hold, and its handler is called.
 func (l *Lifecycles) Move(ctx context.Context, lifecycle, id, to string) (Event, error) {
-	return l.change(ctx, lifecycle, id, func(p *plan, e *entity, now time.Time) (*change, error) {
-		if err := alive(e); err != nil {
-			return nil, err
-		}
+	return l.alter(ctx, lifecycle, id, func(p *plan, e *entity, now time.Time) (*change, error) {
 		if !e.paused.IsZero() {
 			return nil, ErrPaused
 		}
@@ -309,10 +316,7 @@ func (l *Lifecycles) Set(ctx context.Context, lifecycle, id string, attributes I
 
 // Pause stops an entity's time until Resume.
 func (l *Lifecycles) Pause(ctx context.Context, lifecycle, id string) (Event, error) {
-	return l.change(ctx, lifecycle, id, func(p *plan, e *entity, now time.Time) (*change, error) {
-		if err := alive(e); err != nil {
-			return nil, err
-		}
+	return l.alter(ctx, lifecycle, id, func(p *plan, e *entity, now time.Time) (*change, error) {
 		if !e.paused.IsZero() {
 			return nil, ErrPaused
 		}
@@ -326,10 +330,7 @@ func (l *Lifecycles) Pause(ctx context.Context, lifecycle, id string) (Event, er
 // the pause. A transition bound to an instant by From or At keeps the instant, or comes at once if
 // it has passed.
 func (l *Lifecycles) Resume(ctx context.Context, lifecycle, id string) (Event, error) {
-	return l.change(ctx, lifecycle, id, func(p *plan, e *entity, now time.Time) (*change, error) {
-		if err := alive(e); err != nil {
-			return nil, err
-		}
+	return l.alter(ctx, lifecycle, id, func(p *plan, e *entity, now time.Time) (*change, error) {
 		if e.paused.IsZero() {
 			return nil, ErrNotPaused
 		}
@@ -352,10 +353,7 @@ func (l *Lifecycles) Resume(ctx context.Context, lifecycle, id string) (Event, e
 // Reschedule moves the pending transition to another instant. No other transition happens before
 // it.
 func (l *Lifecycles) Reschedule(ctx context.Context, lifecycle, id string, at time.Time) (Event, error) {
-	return l.change(ctx, lifecycle, id, func(p *plan, e *entity, now time.Time) (*change, error) {
-		if err := alive(e); err != nil {
-			return nil, err
-		}
+	return l.alter(ctx, lifecycle, id, func(p *plan, e *entity, now time.Time) (*change, error) {
 		switch {
 		case !e.paused.IsZero():
 			return nil, ErrPaused
@@ -375,10 +373,7 @@ func (l *Lifecycles) Reschedule(ctx context.Context, lifecycle, id string, at ti
 // Cancel ends an entity's lifecycle in its present state. No further transition happens; the
 // entity's item stays.
 func (l *Lifecycles) Cancel(ctx context.Context, lifecycle, id string) (Event, error) {
-	return l.change(ctx, lifecycle, id, func(p *plan, e *entity, now time.Time) (*change, error) {
-		if err := alive(e); err != nil {
-			return nil, err
-		}
+	return l.alter(ctx, lifecycle, id, func(p *plan, e *entity, now time.Time) (*change, error) {
 		return cancelling(p, e, now), nil
 	})
 }

@@ -114,7 +114,7 @@ func (c *checker) settings() {
 		c.complain(name == "" || len(name) > 255 || reserved(name), "attributes."+name, "the names entity, part and due, and names that begin with _, are reserved")
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Values)) {
-		_, err := fromPlain(c.Values[name])
+		_, err := Value(c.Values[name])
 		c.complain(err != nil, "values."+name, "%v", err)
 	}
 	c.late("late", c.Late)

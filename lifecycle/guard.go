@@ -43,7 +43,7 @@ func (d *Definition) newGuard(text string) (*guard, error) {
 		if !known {
 			return nil, fmt.Errorf("%s is not in values", p)
 		}
-		v, err := fromPlain(value)
+		v, err := Value(value)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p, err)
 		}

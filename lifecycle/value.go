@@ -40,10 +40,7 @@ func plainItem(it Item) map[string]any {
 
 // Value converts a text, number, boolean, nil, list or object of encoding/json or YAML to an
 // attribute value.
-func Value(v any) (types.AttributeValue, error) { return fromPlain(v) }
-
-// fromPlain converts a value of YAML or JSON to an attribute value.
-func fromPlain(v any) (types.AttributeValue, error) {
+func Value(v any) (types.AttributeValue, error) {
 	switch v := v.(type) {
 	case nil:
 		return &types.AttributeValueMemberNULL{Value: true}, nil
@@ -58,7 +55,7 @@ func fromPlain(v any) (types.AttributeValue, error) {
 	case []any:
 		list := &types.AttributeValueMemberL{}
 		for _, element := range v {
-			e, err := fromPlain(element)
+			e, err := Value(element)
 			if err != nil {
 				return nil, err
 			}
@@ -68,7 +65,7 @@ func fromPlain(v any) (types.AttributeValue, error) {
 	case map[string]any:
 		m := Item{}
 		for name, element := range v {
-			e, err := fromPlain(element)
+			e, err := Value(element)
 			if err != nil {
 				return nil, err
 			}

@@ -3,6 +3,7 @@ package pattern
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -49,37 +50,20 @@ func parseFixed(s string) (n int64, ok bool) {
 
 // split returns the digits of an unsigned number, and the power of ten of the last digit.
 func split(s string) (digits string, exponent int, ok bool) {
-	mantissa, power := s, ""
+	mantissa := s
 	if i := strings.IndexAny(s, "eE"); i >= 0 {
-		if mantissa, power = s[:i], strings.TrimPrefix(s[i+1:], "+"); power == "" {
+		// an exponent of more than four digits exceeds every number that can be compared
+		var err error
+		if exponent, err = strconv.Atoi(s[i+1:]); err != nil || exponent < -9999 || exponent > 9999 {
 			return "", 0, false
 		}
+		mantissa = s[:i]
 	}
 	whole, fraction, point := strings.Cut(mantissa, ".")
 	if !allDigits(whole) || point && !allDigits(fraction) || len(whole)+len(fraction) > 400 {
 		return "", 0, false
 	}
-	if power != "" {
-		if exponent, ok = smallInt(power); !ok {
-			return "", 0, false
-		}
-	}
 	return whole + fraction, exponent - len(fraction), true
-}
-
-// smallInt parses an exponent. More than four digits exceed every number that can be compared.
-func smallInt(s string) (n int, ok bool) {
-	s, negative := strings.CutPrefix(s, "-")
-	if !allDigits(s) || len(s) > 4 {
-		return 0, false
-	}
-	for _, c := range []byte(s) {
-		n = n*10 + int(c-'0')
-	}
-	if negative {
-		n = -n
-	}
-	return n, true
 }
 
 func allDigits(s string) bool {

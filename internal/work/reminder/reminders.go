@@ -88,15 +88,16 @@ func (m *Reminders) Run(ctx context.Context) error {
 // every table that exists. It is closed once.
 func (m *Reminders) Ready() <-chan struct{} { return m.ready }
 
-// event happens once.
+// event happens once: set may be called often.
 type event struct {
-	once     sync.Once
 	happened chan struct{}
+	set      func()
 }
 
-func newEvent() *event { return &event{happened: make(chan struct{})} }
-
-func (e *event) set() { e.once.Do(func() { close(e.happened) }) }
+func newEvent() *event {
+	happened := make(chan struct{})
+	return &event{happened, sync.OnceFunc(func() { close(happened) })}
+}
 
 func (e *event) wait(ctx context.Context) {
 	select {

@@ -149,5 +149,3 @@ func orElse[T any](v *T, otherwise T) T {
 	}
 	return *v
 }
-
-func ref[T any](v T) *T { return &v }

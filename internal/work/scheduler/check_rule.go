@@ -153,27 +153,3 @@ func (t *RuleTarget) raw() map[string]json.RawMessage {
 		"SageMakerPipelineParameters": t.SageMakerPipelineParameters, "AppSyncParameters": t.AppSyncParameters,
 	}
 }
-
-// fromName returns the name after which a list continues, from its token.
-func fromName(token *string, operation, narrowed string) (string, error) {
-	l, err := from(token, operation, narrowed)
-	if l == nil {
-		return "", err
-	}
-	return l.Name, nil
-}
-
-// pageOf returns a page of a list that is sorted by name.
-func pageOf[T any](all []T, name func(T) string, after string, most int, operation, narrowed string) (page []T, next string) {
-	page = []T{}
-	for _, v := range all {
-		if after != "" && name(v) <= after {
-			continue
-		}
-		if len(page) == most {
-			return page, listed{Operation: operation, Filter: narrowed, Name: name(page[most-1])}.token()
-		}
-		page = append(page, v)
-	}
-	return page, ""
-}

@@ -250,7 +250,7 @@ func TestUpdateOverrun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d.State = ref(tt.state)
+		d.State = new(tt.state)
 		expression, err := w.expressions.parse(*d.ScheduleExpression, "UTC")
 		if err != nil {
 			t.Fatal(err)

@@ -40,19 +40,19 @@ func (s *Scheduler) GetSchedule(ctx context.Context, in *GetScheduleInput) (*Get
 
 // fillIn sets missing members to their defaults.
 func (s *Settings) fillIn() {
-	s.ScheduleExpressionTimezone = ref(orElse(s.ScheduleExpressionTimezone, zoneDefault))
-	s.State = ref(orElse(s.State, stateEnabled))
-	s.ActionAfterCompletion = ref(orElse(s.ActionAfterCompletion, actionNone))
+	s.ScheduleExpressionTimezone = new(orElse(s.ScheduleExpressionTimezone, zoneDefault))
+	s.State = new(orElse(s.State, stateEnabled))
+	s.ActionAfterCompletion = new(orElse(s.ActionAfterCompletion, actionNone))
 	if s.Target.RetryPolicy == nil {
 		s.Target.RetryPolicy = &RetryPolicy{}
 	}
 	s.Target.RetryPolicy.fillIn()
 	if p := s.Target.EcsParameters; p != nil {
-		p.TaskCount = ref(orElse(p.TaskCount, 1))
+		p.TaskCount = new(orElse(p.TaskCount, 1))
 	}
 }
 
 func (r *RetryPolicy) fillIn() {
-	r.MaximumEventAgeInSeconds = ref(orElse(r.MaximumEventAgeInSeconds, ageMax))
-	r.MaximumRetryAttempts = ref(orElse(r.MaximumRetryAttempts, retriesMax))
+	r.MaximumEventAgeInSeconds = new(orElse(r.MaximumEventAgeInSeconds, ageMax))
+	r.MaximumRetryAttempts = new(orElse(r.MaximumRetryAttempts, retriesMax))
 }

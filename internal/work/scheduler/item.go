@@ -179,7 +179,7 @@ func (r *reader) edition() edition {
 		document:    r.text(attrDocument),
 	}
 	if r.has(attrInput) {
-		e.input = ref(r.text(attrInput))
+		e.input = new(r.text(attrInput))
 	}
 	if r.has(attrToken) {
 		e.token, e.digest = r.text(attrToken), digestOf(r.from)

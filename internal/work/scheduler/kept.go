@@ -39,7 +39,7 @@ func ReadKept(ctx context.Context, db *dynamodb.Client, group string, names ...s
 
 func readKept(ctx context.Context, db *dynamodb.Client, table string, names []string, into map[string]Kept) error {
 	ask := types.KeysAndAttributes{
-		ProjectionExpression: ref("#n, #p, #d, #s, #l"),
+		ProjectionExpression: new("#n, #p, #d, #s, #l"),
 		ExpressionAttributeNames: map[string]string{
 			"#n": attrName, "#p": attrPart, "#d": attrDocument, "#s": attrScheduled, "#l": attrDeadline,
 		},

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"slices"
 	"strings"
 )
 
@@ -14,7 +15,7 @@ func (s *Scheduler) ListScheduleGroups(ctx context.Context, in *ListScheduleGrou
 		return nil, err
 	}
 	narrowed := filter(in.NamePrefix)
-	begin, err := from(in.NextToken, "ListScheduleGroups", narrowed)
+	after, err := fromName(in.NextToken, "ListScheduleGroups", narrowed)
 	if err != nil {
 		return nil, err
 	}
@@ -29,15 +30,10 @@ func (s *Scheduler) ListScheduleGroups(ctx context.Context, in *ListScheduleGrou
 	if len(all) == 0 {
 		all = append(all, own) // there is no table yet
 	}
-	out := &ListScheduleGroupsOutput{ScheduleGroups: []ScheduleGroup{}}
-	for _, g := range all {
-		if !strings.HasPrefix(g.name, orElse(in.NamePrefix, "")) || begin != nil && g.name <= begin.Name {
-			continue
-		}
-		if len(out.ScheduleGroups) == most {
-			out.NextToken = listed{Operation: "ListScheduleGroups", Filter: narrowed, Name: out.ScheduleGroups[most-1].Name}.token()
-			break
-		}
+	all = slices.DeleteFunc(all, func(g *group) bool { return !strings.HasPrefix(g.name, orElse(in.NamePrefix, "")) })
+	page, next := pageOf(all, func(g *group) string { return g.name }, after, most, "ListScheduleGroups", narrowed)
+	out := &ListScheduleGroupsOutput{ScheduleGroups: []ScheduleGroup{}, NextToken: next}
+	for _, g := range page {
 		out.ScheduleGroups = append(out.ScheduleGroups, s.describe(g))
 	}
 	return out, nil

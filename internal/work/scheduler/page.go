@@ -36,3 +36,27 @@ func from(token *string, operation, filter string) (*listed, error) {
 
 // filter returns a text that is unique to the values of filters.
 func filter(filters ...*string) string { return string(mustJSON(filters)) }
+
+// fromName returns the name after which a list continues, from its token.
+func fromName(token *string, operation, narrowed string) (string, error) {
+	l, err := from(token, operation, narrowed)
+	if l == nil {
+		return "", err
+	}
+	return l.Name, nil
+}
+
+// pageOf returns a page of a list that is sorted by name.
+func pageOf[T any](all []T, name func(T) string, after string, most int, operation, narrowed string) (page []T, next string) {
+	page = []T{}
+	for _, v := range all {
+		if after != "" && name(v) <= after {
+			continue
+		}
+		if len(page) == most {
+			return page, listed{Operation: operation, Filter: narrowed, Name: name(page[most-1])}.token()
+		}
+		page = append(page, v)
+	}
+	return page, ""
+}

@@ -99,8 +99,8 @@ func TestRefresh(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := &CreateScheduleInput{Name: "s", GroupName: &name}
-	in.ScheduleExpression, in.FlexibleTimeWindow = ref("at(2029-01-01T00:00:00)"), &FlexibleTimeWindow{Mode: ref(modeOff)}
-	in.Target = &Target{Arn: ref(lambdaARN), RoleArn: ref(roleARN)}
+	in.ScheduleExpression, in.FlexibleTimeWindow = new("at(2029-01-01T00:00:00)"), &FlexibleTimeWindow{Mode: new(modeOff)}
+	in.Target = &Target{Arn: new(lambdaARN), RoleArn: new(roleARN)}
 	if _, err := elsewhere.CreateSchedule(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}

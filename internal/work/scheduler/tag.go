@@ -160,7 +160,7 @@ func tagMap(old map[string]string, tags []Tag) map[string]string {
 func tagList(tags map[string]string) []Tag {
 	list := make([]Tag, 0, len(tags))
 	for _, key := range slices.Sorted(maps.Keys(tags)) {
-		list = append(list, Tag{ref(key), ref(tags[key])})
+		list = append(list, Tag{new(key), new(tags[key])})
 	}
 	return list
 }

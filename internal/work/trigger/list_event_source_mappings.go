@@ -4,6 +4,8 @@ import (
 	"context"
 	"sort"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+
 	"github.com/mayflydb/mayfly/internal/constraint"
 )
 
@@ -29,7 +31,7 @@ func (t *Triggers) ListEventSourceMappings(ctx context.Context, in *ListEventSou
 	}
 	out := &ListEventSourceMappingsOutput{EventSourceMappings: []EventSourceMapping{}}
 	most := min(or(in.MaxItems, listMax), listMax)
-	marker := deref(in.Marker)
+	marker := aws.ToString(in.Marker)
 	from := sort.Search(len(all), func(i int) bool { return all[i].UUID > marker })
 	for _, m := range all[from:] {
 		if in.EventSourceArn != nil && m.EventSourceArn != *in.EventSourceArn || in.FunctionName != nil && m.FunctionArn != t.o.functionARN(*in.FunctionName) {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"github.com/mayflydb/mayfly/internal/work/consume"
@@ -84,9 +85,9 @@ func (s *shard) take(ctx context.Context, records []consume.Record) error {
 			r.Done()
 			s.count(-size)
 		}
-		e := entry{json: page[start:len(page):len(page)], done: done, sequence: r.Sequence(), id: deref(r.EventID)}
+		e := entry{json: page[start:len(page):len(page)], done: done, sequence: r.Sequence(), id: aws.ToString(r.EventID)}
 		if d := r.Dynamodb; d != nil {
-			e.written = deref(d.ApproximateCreationDateTime)
+			e.written = aws.ToTime(d.ApproximateCreationDateTime)
 			e.key = keysOf(d)
 		}
 		lane := maphash.Bytes(s.seed, e.key) % uint64(len(s.lanes))

@@ -82,16 +82,9 @@ func (s *Spec) problems() (all option.Complaints) {
 	if s.Order == orderNone {
 		retries, age = retriesUnorderedMax, ageUnorderedMax
 	}
-	all.AddIf(s.Retries != nil && (*s.Retries < infinite || *s.Retries > retries), "retries", "%d is not between -1 and %d", deref(s.Retries), retries)
+	all.AddIf(s.Retries != nil && (*s.Retries < infinite || *s.Retries > retries), "retries", "%d is not between -1 and %d", or(s.Retries, 0), retries)
 	all.AddIf(s.Age != 0 && (s.Age < ageMin*time.Second || s.Age > age), "age", "%s is not between 1m0s and %s", s.Age, age)
 	return all
-}
-
-func deref[T any](p *T) (v T) {
-	if p != nil {
-		v = *p
-	}
-	return v
 }
 
 // or returns *p, or v if p is nil.
