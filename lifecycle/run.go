@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 	"github.com/mayflydb/mayfly/internal/work/retry"
 	"github.com/mayflydb/mayfly/internal/work/timer"
@@ -27,7 +26,6 @@ type runner struct {
 	l       *Lifecycles
 	courier *deliver.Courier
 	ready   chan struct{} // closed when Run follows all lifecycles that existed at its start
-	wake    chan struct{} // has an element when there may be another lifecycle
 	mu      struct {
 		sync.Mutex
 		begun     bool
@@ -40,7 +38,7 @@ type runner struct {
 }
 
 func newRunner(l *Lifecycles) *runner {
-	r := &runner{l: l, ready: make(chan struct{}), wake: make(chan struct{}, 1)}
+	r := &runner{l: l, ready: make(chan struct{})}
 	r.mu.following = map[string]*timer.Timers{}
 	if l.o.Streams == nil {
 		return r
@@ -74,8 +72,9 @@ func (l *Lifecycles) Run(ctx context.Context) error {
 	first, pauses := true, again.Start()
 	for ctx.Err() == nil {
 		var changed <-chan struct{}
+		poll := searchEvery
 		if l.o.Registry.Changed != nil {
-			changed = l.o.Registry.Changed()
+			changed, poll = l.o.Registry.Changed(), 0
 		}
 		// a deleted lifecycle may have calls under way, and may be applied again
 		names, err := l.names(ctx, true)
@@ -96,7 +95,7 @@ func (l *Lifecycles) Run(ctx context.Context) error {
 			first = false
 			close(r.ready)
 		}
-		r.await(ctx, changed)
+		timer.Bell(nil).Wait(ctx, poll, changed)
 	}
 	r.mu.Lock()
 	r.mu.ctx = nil
@@ -107,24 +106,6 @@ func (l *Lifecycles) Run(ctx context.Context) error {
 
 // Ready returns a channel that closes when Run follows all lifecycles that existed at its start.
 func (l *Lifecycles) Ready() <-chan struct{} { return l.runner.ready }
-
-// await waits until there may be another lifecycle.
-func (r *runner) await(ctx context.Context, changed <-chan struct{}) {
-	if changed == nil {
-		timer := clock.AfterFunc(searchEvery, func() {
-			select {
-			case r.wake <- struct{}{}:
-			default:
-			}
-		})
-		defer timer.Stop()
-	}
-	select {
-	case <-changed:
-	case <-r.wake:
-	case <-ctx.Done():
-	}
-}
 
 // start runs a part of the work. If one part fails, all end.
 func (r *runner) start(name string, part func(context.Context) error) {

@@ -18,6 +18,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/items"
 	"github.com/mayflydb/mayfly/internal/work/retry"
 	"github.com/mayflydb/mayfly/internal/work/template"
+	"github.com/mayflydb/mayfly/internal/work/timer"
 	"github.com/mayflydb/mayfly/target"
 )
 
@@ -71,7 +72,7 @@ func (r *rule) readable(ctx context.Context, stream string) (readable bool) {
 // read follows one stream. Once the consumer misses no later write, a scan adds the older items.
 func (r *rule) read(ctx context.Context, stream string) {
 	ctx, cancel := context.WithCancel(ctx)
-	again := make(chan struct{}, 1)
+	again := timer.NewBell()
 	consumer := &consume.Consumer{
 		Name: "reminder." + r.Name + "." + r.version, StreamARN: stream, Start: consume.Latest, DB: r.o.DB, Streams: r.o.Streams, Now: r.o.Now,
 		Leases: r.o.Leases, Registry: r.o.Registry.Notify(r.registered.set), Logger: r.o.Logger,
@@ -81,10 +82,7 @@ func (r *rule) read(ctx context.Context, stream string) {
 		Lost: func(shard string) {
 			r.log.Error("changes were trimmed before they were read; all items of the table are read again", "shard", shard)
 			r.scanAgain(ctx, stream)
-			select {
-			case again <- struct{}{}:
-			default:
-			}
+			again.Ring()
 		},
 	}
 	scanned := make(chan struct{})
@@ -93,10 +91,7 @@ func (r *rule) read(ctx context.Context, stream string) {
 		for ctx.Err() == nil {
 			r.scanOnce(ctx, consumer, stream)
 			r.scanned.set()
-			select {
-			case <-again:
-			case <-ctx.Done():
-			}
+			again.Wait(ctx, 0, nil)
 		}
 		r.scanned.set()
 	}()

@@ -7,7 +7,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/work/retry"
 	"github.com/mayflydb/mayfly/internal/work/timer"
 )
@@ -48,25 +47,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 			continue
 		}
 		pause.Reset()
-		look = s.wait(ctx)
-	}
-}
-
-// wait waits until the groups have changed, and reports whether to look for changes by other
-// processes.
-func (s *Scheduler) wait(ctx context.Context) (elsewhere bool) {
-	refresh := make(chan struct{})
-	if s.o.Refresh > 0 {
-		timer := clock.AfterFunc(s.o.Refresh, func() { close(refresh) })
-		defer timer.Stop()
-	}
-	select {
-	case <-s.changed:
-		return false
-	case <-refresh:
-		return true
-	case <-ctx.Done():
-		return false
+		look = !s.changed.Wait(ctx, s.o.Refresh, nil) // other processes may have changed them
 	}
 }
 

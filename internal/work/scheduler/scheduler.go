@@ -75,7 +75,7 @@ func (o Options) withDefaults() Options {
 type Scheduler struct {
 	o           Options
 	expressions expressions
-	changed     chan struct{} // has an element after a change of the groups or their tables
+	changed     timer.Bell    // rings after a change of the groups or their tables
 	ready       chan struct{} // closed when Run reads the groups that existed at its start
 	began       time.Time
 	mu          struct {
@@ -95,7 +95,7 @@ type open struct {
 
 // New returns a scheduler, and registers it with the courier. It fires nothing until Run.
 func New(o Options) *Scheduler {
-	s := &Scheduler{o: o.withDefaults(), changed: make(chan struct{}, 1), ready: make(chan struct{})}
+	s := &Scheduler{o: o.withDefaults(), changed: timer.NewBell(), ready: make(chan struct{})}
 	s.began = s.now()
 	s.mu.groups, s.mu.opened = map[string]*group{}, map[string]*open{}
 	o.Courier.OnAttempt(originAttempt, attempt)
@@ -117,15 +117,7 @@ func (s *Scheduler) know(g *group) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.groups[g.name] = &copied
-	s.tellLocked()
-}
-
-// tellLocked wakes Run.
-func (s *Scheduler) tellLocked() {
-	select {
-	case s.changed <- struct{}{}:
-	default:
-	}
+	s.changed.Ring()
 }
 
 // open returns the open place of a table. Run reads its firings from then on.
@@ -136,7 +128,7 @@ func (s *Scheduler) open(p place) *open {
 	if o == nil {
 		o = &open{p, s.newTimers(p)}
 		s.mu.opened[p.table] = o
-		s.tellLocked()
+		s.changed.Ring()
 	}
 	return o
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
-	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/consume"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
@@ -71,8 +70,8 @@ func (f Firing) Done() { f.record.Done() }
 // Timers fires the timers of one table.
 type Timers struct {
 	o        Options
-	made     chan struct{} // has an element after Make and Restore
-	lost     chan struct{} // has an element when a search is due
+	made     Bell          // rings after Make and Restore
+	lost     Bell          // rings when a search is due
 	ready    chan struct{} // closed by register
 	register func()
 }
@@ -85,7 +84,7 @@ func New(o Options) *Timers {
 	if o.Wanted == nil {
 		o.Wanted = func(context.Context) (bool, error) { return true, nil }
 	}
-	t := &Timers{o: o, made: make(chan struct{}, 1), lost: make(chan struct{}, 1), ready: make(chan struct{})}
+	t := &Timers{o: o, made: NewBell(), lost: NewBell(), ready: make(chan struct{})}
 	t.register = sync.OnceFunc(func() { close(t.ready) })
 	return t
 }
@@ -131,7 +130,11 @@ func (t *Timers) prepare(ctx context.Context) (wanted bool) {
 		case exists:
 			return true
 		}
-		t.await(ctx)
+		poll := lookEvery
+		if t.o.Leases.Exclusive {
+			poll = 0 // no other process creates it
+		}
+		t.made.Wait(ctx, poll, nil)
 	}
 	return false
 }
@@ -156,24 +159,12 @@ func (t *Timers) create(ctx context.Context) (exists bool, err error) {
 	return err == nil, err
 }
 
-// await waits until the table may exist.
-func (t *Timers) await(ctx context.Context) {
-	if !t.o.Leases.Exclusive {
-		timer := clock.AfterFunc(lookEvery, func() { nudge(t.made) })
-		defer timer.Stop()
-	}
-	select {
-	case <-t.made:
-	case <-ctx.Done():
-	}
-}
-
 // Make creates the table if it is missing. It returns when the embedded database knows that its
 // stream is read: a timer that is written next fires before the clock passes it. For that, Run must
 // run.
 func (t *Timers) Make(ctx context.Context) error {
 	_, err := ensure.Table(ctx, t.o.DB, t.o.Table)
-	nudge(t.made) // even after an error, since the table may exist
+	t.made.Ring() // even after an error, since the table may exist
 	if err != nil || t.o.Registry.Register == nil {
 		return err
 	}
@@ -192,7 +183,7 @@ func (t *Timers) Restore(ctx context.Context, table string) (streamARN string, e
 		return "", nil
 	}
 	streamARN, _, err = t.restore(ctx)
-	nudge(t.made)
+	t.made.Ring()
 	return streamARN, err
 }
 
@@ -219,7 +210,7 @@ func (t *Timers) consumer() *consume.Consumer {
 		c.Renewed = func(ctx context.Context, streamARN string) error { return t.o.Search(ctx, t.began(streamARN)) }
 	}
 	if t.o.SearchTrimmed {
-		c.Lost = func(string) { nudge(t.lost) }
+		c.Lost = func(string) { t.lost.Ring() }
 	}
 	return c
 }
@@ -257,12 +248,9 @@ func (t *Timers) handle(ctx context.Context, _ string, records []consume.Record)
 
 // search runs Search whenever the endpoint has trimmed records that were not read.
 func (t *Timers) search(ctx context.Context) {
-	for {
-		select {
-		case <-t.lost:
+	for ctx.Err() == nil {
+		if t.lost.Wait(ctx, 0, nil) {
 			t.persist(ctx, "search for lost firings", func() error { return t.o.Search(ctx, t.o.Now()) })
-		case <-ctx.Done():
-			return
 		}
 	}
 }
@@ -275,14 +263,6 @@ func (t *Timers) began(streamARN string) time.Time {
 		return began
 	}
 	return t.o.Now()
-}
-
-// nudge puts an element into a channel that has room for one.
-func nudge(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
 }
 
 // persist calls f until it succeeds, or ctx is done.

@@ -9,9 +9,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
-
 	"github.com/mayflydb/mayfly/internal/constraint"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 	"github.com/mayflydb/mayfly/internal/work/pattern"
@@ -203,9 +200,8 @@ func (t *Triggers) checkTargets(m *mapping) error {
 
 // checkStream checks that a stream exists.
 func (t *Triggers) checkStream(ctx context.Context, arn string) error {
-	_, err := t.o.Streams.DescribeStream(ctx, &dynamodbstreams.DescribeStreamInput{StreamArn: &arn})
-	var missing *types.ResourceNotFoundException
-	if errors.As(err, &missing) {
+	result, err := t.missing(ctx, arn)
+	if result == resultNoStream {
 		return invalid("Stream not found: %s", arn)
 	}
 	return err

@@ -4,13 +4,15 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/mayflydb/mayfly/internal/work/timer"
 )
 
 // lane delivers the records of some keys of a shard in their order, one batch at a time. It has a
 // goroutine while it has records.
 type lane struct {
 	*shard
-	full chan struct{} // has an element when a gathering batch has become full
+	full timer.Bell // rings when a gathering batch has become full
 	mu   struct {
 		sync.Mutex
 		queue   []entry
@@ -41,7 +43,7 @@ func (l *lane) add(entries []entry) {
 	if l.mu.gathers && l.fullLocked() {
 		l.mu.gathers = false
 		l.rests.wake(l)
-		nudge(l.full)
+		l.full.Ring()
 	}
 	if !l.mu.working {
 		l.mu.working = true

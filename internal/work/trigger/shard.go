@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"github.com/mayflydb/mayfly/internal/work/consume"
+	"github.com/mayflydb/mayfly/internal/work/timer"
 )
 
 // payloadMax is the limit of a synchronous invocation of a function.
@@ -31,7 +32,7 @@ type shard struct {
 	seed    maphash.Seed
 	ends    sync.WaitGroup // of the lanes
 	parking gate           // for records at the courier
-	room    chan struct{}  // has an element when bytes has fallen
+	room    timer.Bell     // rings when bytes has fallen
 	bytes   struct {
 		sync.Mutex
 		queued int
@@ -50,11 +51,11 @@ type entry struct {
 
 func newShard(ctx context.Context, r *run, id string) *shard {
 	s := &shard{
-		run: r, ctx: ctx, name: id, seed: maphash.MakeSeed(), room: make(chan struct{}, 1), parking: make(gate, max(parkingMax, r.batch)),
+		run: r, ctx: ctx, name: id, seed: maphash.MakeSeed(), room: timer.NewBell(), parking: make(gate, max(parkingMax, r.batch)),
 		lanes: make([]*lane, r.parallel),
 	}
 	for i := range s.lanes {
-		s.lanes[i] = &lane{shard: s, full: make(chan struct{}, 1)}
+		s.lanes[i] = &lane{shard: s, full: timer.NewBell()}
 	}
 	return s
 }
@@ -110,7 +111,7 @@ func (s *shard) count(change int) {
 	defer s.bytes.Unlock()
 	s.bytes.queued += change
 	if change < 0 {
-		nudge(s.room)
+		s.room.Ring()
 	}
 }
 

@@ -168,6 +168,34 @@ func changed(err error) error {
 	return err
 }
 
+// alter makes a change that a user asks for, unless another one is under way. verb names it. If the
+// mapping was changed meanwhile, it computes the change again.
+func (t *Triggers) alter(ctx context.Context, uuid, verb string, change func(*mapping) error) (*EventSourceMapping, error) {
+	for {
+		m, err := t.get(ctx, uuid)
+		if err != nil {
+			return nil, err
+		}
+		if !settled(m.State) {
+			return nil, inUse(verb)
+		}
+		if err := change(m); err != nil {
+			return nil, err
+		}
+		m.StateTransitionReason = userAction
+		m.touch(t.o.Clock.Now())
+		m.revision++
+		err = t.put(ctx, m)
+		if err == nil {
+			t.look()
+			return &m.EventSourceMapping, nil
+		}
+		if !errors.Is(err, errChanged) || ctx.Err() != nil {
+			return nil, err
+		}
+	}
+}
+
 // setResult stores the result of a mapping's last batch.
 func (t *Triggers) setResult(ctx context.Context, uuid, result string) error {
 	for {

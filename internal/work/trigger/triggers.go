@@ -16,6 +16,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 	"github.com/mayflydb/mayfly/internal/work/retry"
+	"github.com/mayflydb/mayfly/internal/work/timer"
 )
 
 // Options configures triggers. DB, Streams, Clock, Resolver, Courier, Region and Account must be
@@ -73,7 +74,7 @@ func (o Options) withDefaults() Options {
 // without Run.
 type Triggers struct {
 	o       Options
-	changed chan struct{} // has an element when the mappings may have changed
+	changed timer.Bell    // rings when the mappings may have changed
 	ready   chan struct{} // see Ready
 	mu      struct {
 		sync.Mutex
@@ -83,7 +84,7 @@ type Triggers struct {
 
 // New returns triggers. They do nothing until Run.
 func New(o Options) *Triggers {
-	t := &Triggers{o: o.withDefaults(), changed: make(chan struct{}, 1), ready: make(chan struct{})}
+	t := &Triggers{o: o.withDefaults(), changed: timer.NewBell(), ready: make(chan struct{})}
 	t.mu.runs = map[string]*run{}
 	return t
 }
@@ -93,15 +94,7 @@ func New(o Options) *Triggers {
 func (t *Triggers) Ready() <-chan struct{} { return t.ready }
 
 // look makes Run read the mappings.
-func (t *Triggers) look() { nudge(t.changed) }
-
-// nudge puts an element into a channel with room for one, unless it has one.
-func nudge(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
+func (t *Triggers) look() { t.changed.Ring() }
 
 // Run runs the triggers until ctx is done. It can be called once.
 func (t *Triggers) Run(ctx context.Context) error {
@@ -124,12 +117,7 @@ func (t *Triggers) Run(ctx context.Context) error {
 	}
 	t.look()
 	for {
-		again := t.pollAgain()
-		select {
-		case <-t.changed:
-		case <-ctx.Done():
-		}
-		again()
+		t.changed.Wait(ctx, t.o.Poll, nil)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -160,14 +148,6 @@ func (t *Triggers) begun(ctx context.Context) {
 		}
 	}
 	close(t.ready)
-}
-
-// pollAgain schedules the next look at mappings that other workers may change.
-func (t *Triggers) pollAgain() (stop func() bool) {
-	if t.o.Poll <= 0 {
-		return func() bool { return false }
-	}
-	return clock.AfterFunc(t.o.Poll, t.look).Stop
 }
 
 // reconcile starts and stops mappings as the table says, and writes their states.
@@ -233,15 +213,8 @@ func (t *Triggers) settle(ctx context.Context, m *mapping, state string) error {
 
 // end removes a stopped mapping with its checkpoints.
 func (t *Triggers) end(ctx context.Context, m *mapping) error {
-	leases := lease.New(t.o.DB, consumerName(m.UUID), t.o.Leases)
-	rows, err := leases.Rows(ctx)
-	if err != nil {
+	if err := consume.Forget(ctx, t.o.DB, consumerName(m.UUID)); err != nil {
 		return err
-	}
-	for _, row := range rows {
-		if err := leases.Forget(ctx, row); err != nil {
-			return err
-		}
 	}
 	return t.lookAfter(t.remove(ctx, m))
 }

@@ -2,7 +2,6 @@ package trigger
 
 import (
 	"context"
-	"errors"
 
 	"github.com/mayflydb/mayfly/internal/constraint"
 )
@@ -18,27 +17,10 @@ func (t *Triggers) UpdateEventSourceMapping(ctx context.Context, in *UpdateEvent
 	if err := in.Settings.check(); err != nil {
 		return nil, err
 	}
-	for {
-		m, err := t.update(ctx, in)
-		if errors.Is(err, errChanged) && ctx.Err() == nil {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		t.look()
-		return &m.EventSourceMapping, nil
-	}
+	return t.alter(ctx, in.UUID, "update", func(m *mapping) error { return t.update(ctx, m, in) })
 }
 
-func (t *Triggers) update(ctx context.Context, in *UpdateEventSourceMappingInput) (*mapping, error) {
-	m, err := t.get(ctx, in.UUID)
-	if err != nil {
-		return nil, err
-	}
-	if !settled(m.State) {
-		return nil, inUse("update")
-	}
+func (t *Triggers) update(ctx context.Context, m *mapping, in *UpdateEventSourceMappingInput) error {
 	enabled := m.Enabled
 	if in.FunctionName != nil {
 		m.FunctionArn = t.o.functionARN(*in.FunctionName)
@@ -52,18 +34,10 @@ func (t *Triggers) update(ctx context.Context, in *UpdateEventSourceMappingInput
 	default:
 		m.State = stateUpdating
 	}
-	m.StateTransitionReason = userAction
-	m.touch(t.o.Clock.Now())
-	m.revision++
-	if err := t.checkTargets(m); err != nil {
-		return nil, err
+	if err := t.checkTargets(m); err != nil || in.FunctionName == nil {
+		return err
 	}
-	if in.FunctionName != nil {
-		if err := t.checkDuplicate(ctx, m); err != nil {
-			return nil, err
-		}
-	}
-	return m, t.put(ctx, m)
+	return t.checkDuplicate(ctx, m)
 }
 
 // change applies the members common to Create and Update.
