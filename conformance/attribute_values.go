@@ -142,7 +142,8 @@ func valuesRefused(t *testing.T, e *Endpoint) {
 	tb.wantStored(t, item("pk", "a"), nil)
 }
 
-// On PutItem these carry the envelope that other operations lack.
+// A set must not be empty, and has no element twice. PutItem's message begins with the envelope of
+// validation errors, GetItem's does not.
 func valuesSetsRefused(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	const envelope = "1 validation error detected: "
@@ -202,7 +203,7 @@ func valuesItemSize(t *testing.T, e *Endpoint) {
 	tb.wantStored(t, item("pk", "b"), nil)
 }
 
-// In ExpressionAttributeValues the message names the bad value.
+// The message about a bad value in ExpressionAttributeValues names its placeholder.
 func valuesInExpressions(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	for _, row := range []struct{ value, message string }{

@@ -23,8 +23,9 @@ const callTimeout = 30 * time.Second
 type answer map[string]any
 
 // call sends body as the request of an operation ("PutItem", "GetRecords") and decodes the
-// response. The SDK's client carries it: some operation without members is called, and its request
-// is replaced before it is signed.
+// response. The endpoint's SDK client signs and sends it: call starts an operation without members,
+// and replaces its request before the signature. So requests that the SDK's types cannot express,
+// such as malformed ones, take the same way.
 func (e *Endpoint) call(op, body string) (answer, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
 	defer cancel()
@@ -75,8 +76,8 @@ func (r *replacement) AfterSerialization(_ context.Context, in *smithyhttp.Inter
 	return nil
 }
 
-// BeforeDeserialization copies the response. An empty one becomes an empty object for the SDK: it
-// believes that the operation is one that always answers something.
+// BeforeDeserialization copies the response. It replaces an empty response by an empty object,
+// since the SDK decodes the answer of the operation that call started, which is never empty.
 func (r *replacement) BeforeDeserialization(_ context.Context, in *smithyhttp.InterceptorContext) error {
 	body, err := io.ReadAll(in.Response.Body)
 	if err != nil {
@@ -100,7 +101,7 @@ func (e *Endpoint) ok(t *testing.T, op, body string) answer {
 	return a
 }
 
-// refuse makes a call that must fail with the given error type and message.
+// refuse makes a call that must fail with this error type and message.
 func (e *Endpoint) refuse(t *testing.T, op, body, code, message string) {
 	t.Helper()
 	_, err := e.call(op, body)

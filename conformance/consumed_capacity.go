@@ -17,7 +17,7 @@ var consumedCapacityChecks = []check{
 
 const total = `"ReturnConsumedCapacity":"TOTAL"`
 
-// units checks ConsumedCapacity in the form of TOTAL.
+// units checks that an answer consumed so many units of this table, with no details.
 func (tb *table) units(t *testing.T, what string, a answer, units string) {
 	t.Helper()
 	a.want(t, "ConsumedCapacity", `{"TableName":"`+tb.name+`","CapacityUnits":`+units+`}`)
@@ -32,8 +32,8 @@ func capacityNotUnlessAsked(t *testing.T, e *Endpoint) {
 	tb.ok(t, "GetItem", `{"Key":{"pk":{"S":"a"}},"ReturnConsumedCapacity":"NONE"}`).wantAbsent(t, "ConsumedCapacity")
 }
 
-// A read costs a unit for each 4 KB begun, half of it when it need not be consistent, and the least
-// of it when nothing is there.
+// A strong read costs a unit for each 4 KB begun, an eventually consistent one half of that. A read
+// of a missing item costs as much as one of a small item.
 func capacityGetItem(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	tb.put(t, item("pk", "small"), item("pk", "4K", "v", bigString(4096-2-2-1)), item("pk", "4K1", "v", bigString(4096-2-3)))
@@ -62,7 +62,8 @@ func capacityWrites(t *testing.T, e *Endpoint) {
 	tb.units(t, "delete of nothing", tb.ok(t, "DeleteItem", `{"Key":{"pk":{"S":"a"}},`+total+`}`), "1")
 }
 
-// Each index that a write touches costs its own; changing an index key costs two.
+// A write also costs units for each index whose entry changes. A changed index key costs two
+// writes: the entry is deleted and put.
 func capacityIndexes(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S sk:S", local("byL", "pk:S l:S", "ALL"), global("byG", "g:S", "KEYS_ONLY"))
 	put := func(rest string) answer {
@@ -110,7 +111,7 @@ func capacityQueryAndScan(t *testing.T, e *Endpoint) {
 	a.want(t, "ConsumedCapacity", `{"TableName":"`+tb.name+`","CapacityUnits":0.5,"Table":{"CapacityUnits":0},"GlobalSecondaryIndexes":{"byG":{"CapacityUnits":0.5}}}`)
 }
 
-// Batches answer with a list, a member for each table; each item is rounded by itself.
+// The answer of a batch lists the units by table. Each item's size is rounded up on its own.
 func capacityBatches(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	a := tb.ok(t, "BatchWriteItem", `{"RequestItems":{"$T":[{"PutRequest":{"Item":{"pk":{"S":"a"}}}},{"PutRequest":{"Item":{"pk":{"S":"b"},"v":{"S":"`+bigString(1500)+`"}}}}]},`+total+`}`)

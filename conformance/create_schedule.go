@@ -84,7 +84,7 @@ func scheduleEveryMember(t *testing.T, e *Endpoint) {
 	same(t, "retry policy", []int32{*s.Target.RetryPolicy.MaximumRetryAttempts, *s.Target.RetryPolicy.MaximumEventAgeInSeconds}, []int32{0, 60})
 }
 
-// Names may have dots, and then they are no parts of the path.
+// A name such as "..." is not taken for a relative part of the URL's path.
 func scheduleNames(t *testing.T, e *Endpoint) {
 	g := newScheduleGroup(t, e)
 	for _, name := range []string{"a.b", "...", "-", "_", "0", strings.Repeat("N", 64)} {
@@ -99,7 +99,8 @@ func scheduleNames(t *testing.T, e *Endpoint) {
 	}
 }
 
-// Without a group it is the group "default", which is always there. Names are of a group.
+// A schedule without a group belongs to the group "default", which always exists. Two groups may
+// have schedules of one name.
 func scheduleDefaultGroup(t *testing.T, e *Endpoint) {
 	g := newScheduleGroup(t, e)
 	name := scheduleName(t)

@@ -124,7 +124,7 @@ func createMostIndexes(t *testing.T, e *Endpoint) {
 	}
 }
 
-// Tags of the creation are the table's from then on.
+// CreateTable tags the table.
 func createTags(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S", func(in *dynamodb.CreateTableInput) {
 		in.Tags = []types.Tag{{Key: aws.String("team"), Value: aws.String("time")}, {Key: aws.String("empty"), Value: aws.String("")}}
@@ -132,7 +132,7 @@ func createTags(t *testing.T, e *Endpoint) {
 	tb.wantTags(t, map[string]string{"team": "time", "empty": ""})
 }
 
-// A name is taken while its table lives.
+// CreateTable refuses the name of an existing table.
 func createNameTaken(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	tb.refuse(t, "CreateTable", object(attrs("pk:S"), keys("pk:HASH"), onDemand), inUse, "Table already exists: $T")
@@ -152,7 +152,7 @@ func createNameLimits(t *testing.T, e *Endpoint) {
 	}
 }
 
-// Shape errors are collected into one message, whose count agrees with it.
+// Violations of the API's model come in one message, which begins with their number.
 func createShape(t *testing.T, e *Endpoint) {
 	refuseCreation(t, e, []refusedTable{
 		{"nothing but a name", `{}`, "2 validation errors detected: …Member must not be null…Member must not be null"},
@@ -202,8 +202,7 @@ func createBilling(t *testing.T, e *Endpoint) {
 	})
 }
 
-// The key schema is held against the definitions, then the kinds of key, then the number of
-// definitions.
+// Each key has a definition, and each definition a key. The first key is HASH, the second RANGE.
 func createKeySchema(t *testing.T, e *Endpoint) {
 	refuseCreation(t, e, []refusedTable{
 		{"more keys than definitions", object(attrs("a:S"), keys("a:HASH b:RANGE"), onDemand),
@@ -255,7 +254,7 @@ func createLocalIndexes(t *testing.T, e *Endpoint) {
 	})
 }
 
-// Global indexes have keys of their own, and share the names' space with the local ones.
+// Global indexes have keys of their own. No two indexes of a table share a name, local or global.
 func createGlobalIndexes(t *testing.T, e *Endpoint) {
 	base := func(list ...string) string {
 		return object(append([]string{attrs("a:S b:S"), keys("a:HASH b:RANGE"), onDemand}, list...)...)
@@ -282,7 +281,7 @@ func createGlobalIndexes(t *testing.T, e *Endpoint) {
 // refusedTable is a CreateTable request, without its name, that must be refused.
 type refusedTable struct{ name, body, message string }
 
-// refuseCreation checks each row and that no table came of it.
+// refuseCreation checks that each request is refused with its message, and creates no table.
 func refuseCreation(t *testing.T, e *Endpoint, rows []refusedTable) {
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {

@@ -16,7 +16,8 @@ var deleteTableChecks = []check{
 	{"Missing", deleteMissing},
 }
 
-// A deleted table is described once more, as DELETING, and then is gone from both planes.
+// DeleteTable describes the table as DELETING. Afterwards neither DescribeTable nor operations on
+// items find it.
 func deleteGoes(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	out, err := e.DB.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: &tb.name})

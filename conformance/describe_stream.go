@@ -38,7 +38,7 @@ func (tb *table) describeStream(t *testing.T, arn string) *streamtypes.StreamDes
 	return out.StreamDescription
 }
 
-// The forms that clients insist on.
+// The forms of IDs and sequence numbers, on which clients depend.
 var (
 	shardID        = regexp.MustCompile(`^shardId-\d{20}-[0-9a-f]{8}$`)
 	sequenceNumber = regexp.MustCompile(`^\d{21,40}$`)
@@ -109,7 +109,8 @@ func describeStreamAfterDisabling(t *testing.T, e *Endpoint) {
 	tb.wantDisabled(t, arn, 1)
 }
 
-// So it is with the stream of a deleted table.
+// The stream of a deleted table is DISABLED, its shards are closed, and its records can still be
+// read.
 func describeStreamAfterDeletion(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S", stream(types.StreamViewTypeKeysOnly))
 	arn := tb.awaitStream(t)
@@ -119,7 +120,8 @@ func describeStreamAfterDeletion(t *testing.T, e *Endpoint) {
 	tb.wantDisabled(t, arn, 1)
 }
 
-// wantDisabled checks that a stream is DISABLED, closed, and still holds so many records.
+// wantDisabled waits until a stream is DISABLED, and checks that its shards are closed and that it
+// still has so many records.
 func (tb *table) wantDisabled(t *testing.T, arn string, records int) {
 	t.Helper()
 	tb.await(t, "a disabled stream", func() bool { return tb.describeStream(t, arn).StreamStatus == streamtypes.StreamStatusDisabled })

@@ -23,7 +23,8 @@ var eventSourceMappingChecks = []check{
 	{"Missing", mappingMissing},
 }
 
-// aFunction is the name of a function that need not be there to be named.
+// aFunction is the name of a function. It need not exist: mappings are created without a look at
+// it.
 const aFunction = "conformance"
 
 // newMapping creates an event source mapping from a stream of its own.
@@ -44,7 +45,8 @@ func newMapping(t *testing.T, e *Endpoint, change ...func(*lambda.CreateEventSou
 	return out
 }
 
-// deleteMapping deletes a mapping, if it is still there, once it can be.
+// deleteMapping deletes a mapping if it exists. It tries again while another change of the mapping
+// is under way.
 func deleteMapping(ctx context.Context, t *testing.T, e *Endpoint, uuid *string) {
 	t.Helper()
 	awaitMapping(ctx, t, e, uuid, func(m *lambda.GetEventSourceMappingOutput) bool {

@@ -72,7 +72,7 @@ type check struct {
 	run  func(t *testing.T, e *Endpoint)
 }
 
-// group is the checks of one operation, or of one matter that spans operations.
+// group has the checks of one operation, or of one subject that spans operations.
 type group struct {
 	name   string
 	checks []check
@@ -184,7 +184,7 @@ var (
 	}
 )
 
-// clockAndStreamGroups move the clock and read the streams' records of it.
+// clockAndStreamGroups move the clock and read the stream records that follow.
 var (
 	clockAndStreamGroups       = []group{{"ExpiryRecords", expiryRecordChecks}}
 	strictClockAndStreamGroups = []group{{"ExpiryRecords", slices.Concat(expiryRecordChecks, strictExpiryRecordChecks)}}
@@ -239,7 +239,7 @@ var streamGroups = []group{
 	{"TableStreams", tableStreamChecks},
 }
 
-// lineageGroups need streams whose shards roll over soon.
+// lineageGroups need streams whose shards are soon replaced by child shards.
 var lineageGroups = []group{
 	{"StreamLineage", streamLineageChecks},
 }

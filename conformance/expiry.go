@@ -31,7 +31,7 @@ var expiryChecks = []check{
 	{"Toggles", expiryToggles},
 }
 
-// strictExpiryChecks are of an endpoint that hides expired items from their deadlines on.
+// strictExpiryChecks apply to endpoints that hide expired items from their deadlines on.
 var strictExpiryChecks = []check{
 	{"ToTheMillisecond", expiryToTheMillisecond},
 	{"ExpiredStaysExpiredAfterDisabling", expiryStaysExpired},
@@ -138,7 +138,8 @@ func expiryGone(t *testing.T, e *Endpoint) {
 	tb.wantStored(t, item("pk", "never"), never)
 }
 
-// Only a number at the top level, under the very name, is a deadline, and it counts seconds.
+// A deadline is a number at the top level of the item, in the attribute of exactly the TTL's name.
+// It counts seconds.
 func expiryWhatIsADeadline(t *testing.T, e *Endpoint) {
 	tb := ttlTable(t, e, "pk:S")
 	at := e.in(time.Minute)
@@ -460,7 +461,7 @@ func expiryHiddenFromReturnValues(t *testing.T, e *Endpoint) {
 	}
 }
 
-// In a transaction too, an expired item is a missing one.
+// Transactions treat an expired item as missing.
 func expiryHiddenFromTransactions(t *testing.T, e *Endpoint) {
 	tb := expired(t, e)
 	err := e.transact(t,
@@ -475,8 +476,8 @@ func expiryHiddenFromTransactions(t *testing.T, e *Endpoint) {
 	}
 }
 
-// No read sees an item that was written with a past deadline. The reaper has had no time to remove
-// it: its deadline hides it.
+// No read sees an item that was written with a past deadline. It is read at once, so that its
+// deadline must hide it: the reaper has had no time to remove it.
 func expiryHiddenFromBirth(t *testing.T, e *Endpoint) {
 	tb := ttlTable(t, e, "pk:S sk:N", global("byG", "g:S", "ALL"))
 	key, past := item("pk", "p", "sk", 1), e.in(-time.Hour)
@@ -509,7 +510,7 @@ func expiryHiddenFromBirth(t *testing.T, e *Endpoint) {
 	}
 }
 
-// Pages read past expired items without ending early, and a start key may be one of them.
+// A page does not end early at expired items, and a start key may be the key of one.
 func expiryPagesOverHoles(t *testing.T, e *Endpoint) {
 	tb := ttlTable(t, e, "pk:S sk:N")
 	for n := range 12 {

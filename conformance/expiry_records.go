@@ -22,7 +22,7 @@ var expiryRecordChecks = []check{
 	{"KeptForADay", expiryRecordKeptForADay},
 }
 
-// strictExpiryRecordChecks are of an endpoint that hides expired items from their deadlines on.
+// strictExpiryRecordChecks apply to endpoints that hide expired items from their deadlines on.
 var strictExpiryRecordChecks = []check{
 	{"BeforeTheInsert", expiryRecordBeforeTheInsert},
 	{"ManyShortLives", expiryRecordManyShortLives},
@@ -130,7 +130,7 @@ func expiryRecordBeforeTheInsert(t *testing.T, e *Endpoint) {
 	}
 }
 
-// An item renewed in time leaves no record of a removal.
+// An item that is renewed before its deadline has no REMOVE record.
 func expiryRecordNoneForTheRenewed(t *testing.T, e *Endpoint) {
 	tb := ttlTable(t, e, "pk:S", stream(types.StreamViewTypeKeysOnly))
 	tb.put(t, item("pk", "a", "ttl", e.in(time.Minute)))
@@ -144,7 +144,7 @@ func expiryRecordNoneForTheRenewed(t *testing.T, e *Endpoint) {
 	}
 }
 
-// A delete by a user is not the service's, however close to the deadline.
+// A delete by a user does not name the service as its author, however close it is to the deadline.
 func expiryRecordUserDeletes(t *testing.T, e *Endpoint) {
 	tb := ttlTable(t, e, "pk:S", stream(types.StreamViewTypeKeysOnly))
 	tb.put(t, item("pk", "a", "ttl", e.in(time.Minute)))
@@ -156,7 +156,7 @@ func expiryRecordUserDeletes(t *testing.T, e *Endpoint) {
 	}
 }
 
-// An item written with a deadline already past has a life of no length: INSERT, then REMOVE.
+// An item that is written with a past deadline has two records: INSERT, then REMOVE.
 func expiryRecordBornExpired(t *testing.T, e *Endpoint) {
 	tb := ttlTable(t, e, "pk:S", stream(types.StreamViewTypeNewAndOldImages))
 	tb.put(t, item("pk", "a", "ttl", e.in(-time.Hour)))
@@ -189,8 +189,8 @@ func expiryRecordDeleted(t *testing.T, e *Endpoint) {
 	}
 }
 
-// Records are kept for 24 hours. Later they may go at any moment, and reading before the oldest
-// that is left is refused.
+// Records are kept for 24 hours. Later the endpoint may delete them at any moment; then a read from
+// before its oldest record is refused.
 func expiryRecordKeptForADay(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S", stream(types.StreamViewTypeKeysOnly))
 	arn := tb.awaitStream(t)
@@ -208,8 +208,8 @@ func expiryRecordKeptForADay(t *testing.T, e *Endpoint) {
 	wantError(t, err, "TrimmedDataAccessException", "")
 }
 
-// Lives that end as they begin, one upon the other: each has its INSERT and its marked REMOVE,
-// whether the next write or the endpoint itself came first to the end.
+// An item is written again and again, always with a past deadline. Each version has its INSERT and
+// its marked REMOVE, whether the next write removed it or the endpoint itself.
 func expiryRecordManyShortLives(t *testing.T, e *Endpoint) {
 	tb := ttlTable(t, e, "pk:S", stream(types.StreamViewTypeNewAndOldImages))
 	const lives = 60

@@ -9,7 +9,7 @@ var expressionParameterChecks = []check{
 	{"OrderOfChecks", parametersOrderOfChecks},
 }
 
-// Placeholders are there to be used, and only beside an expression.
+// Placeholders need an expression, and some expression must use each of them.
 func parametersPlaceholders(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	const key = `"KeyConditionExpression":"pk = :p","ExpressionAttributeValues":{":p":{"S":"a"}`
@@ -35,7 +35,7 @@ func parametersPlaceholders(t *testing.T, e *Endpoint) {
 	tb.ok(t, "Query", `{`+key+`,":q":{"S":"a"}},"FilterExpression":"#b = :q","ProjectionExpression":"#c","ExpressionAttributeNames":{"#b":"b","#c":"c"}}`)
 }
 
-// On PutItem and UpdateItem the same misuse is reported in an envelope.
+// For the same mistake, the messages of PutItem and UpdateItem begin with an envelope.
 func parametersPlaceholdersOnWrites(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	tb.refuse(t, "PutItem", `{"Item":{"pk":{"S":"a"}},"ExpressionAttributeValues":{":a":{"S":"a"}}}`, validation,
@@ -47,7 +47,7 @@ func parametersPlaceholdersOnWrites(t *testing.T, e *Endpoint) {
 	tb.wantStored(t, item("pk", "a"), nil)
 }
 
-// A request speaks the old language or the new one.
+// A request has legacy parameters or expressions, not both.
 func parametersMixedWithLegacy(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	const mixed = "Can not use both expression and non-expression parameters in the same request: "
@@ -69,7 +69,7 @@ func parametersMixedWithLegacy(t *testing.T, e *Endpoint) {
 	}
 }
 
-// Expressions are checked before the table is looked for, and a syntax error before unused
+// Expressions are checked before the existence of the table, and their syntax before unused
 // placeholders.
 func parametersOrderOfChecks(t *testing.T, e *Endpoint) {
 	e.refuse(t, "Scan", `{"TableName":"no-such-table","FilterExpression":"a ="}`, validation, `Invalid FilterExpression: Syntax error; token: "<EOF>", near: "…"`)

@@ -11,7 +11,7 @@ var filterExpressionChecks = []check{
 	{"Refused", filterRefused},
 }
 
-// A filter reads as a condition does.
+// A filter has the operators and functions of a condition.
 func filterSameAsConditions(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S sk:N")
 	tb.put(t,

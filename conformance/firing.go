@@ -82,7 +82,7 @@ func (f *fireTable) wantFired(t *testing.T, want ...string) {
 	same(t, "fired", got, want)
 }
 
-// to moves the clock to an instant, from which it may go on by itself.
+// to advances the clock to an instant. A clock that runs goes on from there.
 func (f *fireTable) to(t *testing.T, instant time.Time) {
 	t.Helper()
 	if by := instant.Sub(f.now()); by > 0 {
@@ -141,7 +141,7 @@ func firingCron(t *testing.T, e *Endpoint) {
 	f.wantFired(t, f.firings("a", hour, 20*time.Minute, 7)...)
 }
 
-// An expression means its zone's wall clock.
+// The times of an expression are on the wall clock of its time zone.
 func firingTimeZones(t *testing.T, e *Endpoint) {
 	f := newFireTable(t, e)
 	hour := f.nextHour()

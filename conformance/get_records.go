@@ -77,7 +77,7 @@ func recordsViewTypes(t *testing.T, e *Endpoint) {
 	}
 }
 
-// The members beside the images, in the form that clients insist on.
+// The members of a record other than its images have the forms on which clients depend.
 func recordsMembers(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S", stream(types.StreamViewTypeNewImage))
 	arn := tb.awaitStream(t)

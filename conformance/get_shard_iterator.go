@@ -17,11 +17,7 @@ var getShardIteratorChecks = []check{
 // shardOf returns the ID of the shard that contains a record.
 func (tb *table) shardOf(t *testing.T, arn string, sequence string) string {
 	t.Helper()
-	shards, err := describeShards(t.Context(), tb.Streams, arn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, shard := range shards {
+	for _, shard := range tb.shards(t, arn) {
 		for _, r := range tb.from(t, arn, *shard.ShardId, streamtypes.ShardIteratorTypeTrimHorizon, "") {
 			if *r.Dynamodb.SequenceNumber == sequence {
 				return *shard.ShardId

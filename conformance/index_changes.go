@@ -31,7 +31,7 @@ var indexChangeChecks = []check{
 // table.
 const buildTimeout = 30 * time.Minute
 
-// addIndex adds a global index, written as for global. The answer must show it on its way.
+// addIndex adds a global index, with the arguments of global. The answer must show it as CREATING.
 func (tb *table) addIndex(t *testing.T, name, key, holds string) {
 	t.Helper()
 	var defined dynamodb.CreateTableInput
@@ -50,7 +50,7 @@ func (tb *table) addIndex(t *testing.T, name, key, holds string) {
 	}
 }
 
-// removeIndex removes a global index. The answer must show it for the last time.
+// removeIndex removes a global index. The answer must still show it, as DELETING.
 func (tb *table) removeIndex(t *testing.T, name string) {
 	t.Helper()
 	out, err := tb.DB.UpdateTable(t.Context(), &dynamodb.UpdateTableInput{
@@ -116,7 +116,7 @@ func (tb *table) awaitRemoved(t *testing.T, name string) *types.TableDescription
 	return d
 }
 
-// holds waits until an index holds just these items, in any order.
+// holds waits until an index has exactly these items, in any order.
 func (tb *table) holds(t *testing.T, index string, want []attributes) {
 	t.Helper()
 	sorted := func(items []attributes) string {
@@ -229,7 +229,7 @@ func indexAddedWhileWriting(t *testing.T, e *Endpoint) {
 	tb.holds(t, "byG", append(want[1:], late))
 }
 
-// A table without items gets its index likewise.
+// An index can be added to a table without items.
 func indexAddedToEmptyTable(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S sk:S", local("byL", "pk:S l:S", "ALL"))
 	tb.addIndex(t, "turned", "sk:S pk:S", "ALL")
@@ -296,7 +296,7 @@ func indexRemoved(t *testing.T, e *Endpoint) {
 	}
 }
 
-// The name of a removed index is free for another, which has nothing of the first.
+// A new index may have the name of a removed one, and has none of its entries.
 func indexRemovedAndAddedAgain(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S", global("index", "g:S", "ALL"))
 	tb.put(t, item("pk", "a", "g", "x"), item("pk", "c", "h", "y"))
@@ -332,8 +332,8 @@ func indexAddedProvisioned(t *testing.T, e *Endpoint) {
 		invalid+"Neither ReadCapacityUnits nor WriteCapacityUnits can be specified for index: byG when BillingMode is PAY_PER_REQUEST")
 }
 
-// AttributeDefinitions add to the table's: unused ones are dropped, and an attribute keeps its
-// type.
+// The AttributeDefinitions of a change add to the table's. Unused ones are dropped, and no
+// attribute changes its type.
 func indexDefinitions(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S", global("byN", "n:N", "ALL"))
 	tb.put(t, item("pk", "a", "n", 1, "g", "x"))

@@ -17,7 +17,8 @@ var keyChecks = []check{
 	{"OfIndexesByUpdate", keyOfIndexesByUpdate},
 }
 
-// All three key types work as partition key and as sort key, and do not meet.
+// Strings, numbers and binaries work as partition keys and as sort keys, and similar keys are
+// different items.
 func keyTypes(t *testing.T, e *Endpoint) {
 	for _, row := range []struct {
 		schema string
@@ -36,7 +37,7 @@ func keyTypes(t *testing.T, e *Endpoint) {
 	}
 }
 
-// However a number is written, it is the same key.
+// Different spellings of one number are one key.
 func keyEqualNumbers(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:N")
 	tb.put(t, item("pk", number("100.0"), "v", 1))
@@ -95,7 +96,7 @@ func keyOfIndexes(t *testing.T, e *Endpoint) {
 	tb.wantStored(t, item("pk", "a"), nil)
 }
 
-// An update is held to the same, in words of its own.
+// An update with such a value is refused too, with a message of its own.
 func keyOfIndexesByUpdate(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S", global("byG", "g:S", "ALL"))
 	tb.put(t, item("pk", "a", "g", "x"))

@@ -12,8 +12,8 @@ import (
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 )
 
-// lateExpiryChecks are of an endpoint that removes expired items some time after their deadlines,
-// as Amazon's does: until then they are items.
+// lateExpiryChecks apply to endpoints that remove expired items some time after their deadlines, as
+// Amazon's does. Until then they are ordinary items.
 var lateExpiryChecks = []check{
 	{"SeenUntilRemoved", lateSeenUntilRemoved},
 	{"FilteredByReaders", lateFilteredByReaders},
@@ -29,8 +29,8 @@ var lateExpiryRecordChecks = []check{
 	{"ExpiredAndDeletedByAUser", lateRecordUserDelete},
 }
 
-// late is a table with one expired item, which is there, and one living one in a collection. It has
-// been expired for a second or two.
+// late returns a table with two items in a collection. One has expired a second or two ago and is
+// not yet removed; the other is live.
 func late(t *testing.T, e *Endpoint, options ...tableOption) *table {
 	t.Helper()
 	tb := ttlTable(t, e, "pk:S sk:N", options...)
@@ -40,7 +40,7 @@ func late(t *testing.T, e *Endpoint, options ...tableOption) *table {
 	return tb
 }
 
-// Every observer sees an expired item until it is removed, and then none does.
+// Every kind of read returns an expired item until its removal, and none does afterwards.
 func lateSeenUntilRemoved(t *testing.T, e *Endpoint) {
 	tb := late(t, e, global("byG", "g:S l:N", "ALL"), local("byL", "pk:S l:N", "KEYS_ONLY"))
 	key := item("pk", "p", "sk", 1)
@@ -106,7 +106,7 @@ func lateFilteredByReaders(t *testing.T, e *Endpoint) {
 	if got := column(scan.Items, "sk"); got != "2" || scan.ScannedCount != 2 {
 		t.Errorf("scan: %s of %d", got, scan.ScannedCount)
 	}
-	// To writers it recommends the same as a condition.
+	// AWS recommends the same condition for writes.
 	tb.refuse(t, "UpdateItem", `{"Key":{"pk":{"S":"p"},"sk":{"N":"1"}},"UpdateExpression":"SET n = :now","ConditionExpression":"#t > :now","ExpressionAttributeNames":{"#t":"ttl"},`+
 		`"ExpressionAttributeValues":{":now":{"N":"`+fmt.Sprint(now)+`"}}}`, conditionFailed, "")
 }
@@ -163,7 +163,7 @@ func lateWritesDoNotPutOff(t *testing.T, e *Endpoint) {
 	tb.await(t, "removal in its time", func() bool { return tb.get(t, item("pk", "a")) == nil })
 }
 
-// An item that is written with a deadline already past is an item until it is removed.
+// An item that is written with a past deadline is visible until its removal.
 func lateBornExpired(t *testing.T, e *Endpoint) {
 	tb := ttlTable(t, e, "pk:S")
 	it := item("pk", "a", "ttl", e.in(-time.Hour))
@@ -189,8 +189,7 @@ func lateRecordOverwrite(t *testing.T, e *Endpoint) {
 	wantItem(t, "OldImage", fromStream(records[1].Dynamodb.OldImage), old)
 }
 
-// Each expiry makes one record, marked, not sooner after the deadline and not later than the
-// endpoint removes items.
+// Each expiry makes one marked record, between RemovedAfter and RemovedWithin after the deadline.
 func lateRecordInItsTime(t *testing.T, e *Endpoint) {
 	tb := ttlTable(t, e, "pk:N", stream(types.StreamViewTypeKeysOnly))
 	const n = 30

@@ -73,7 +73,7 @@ func listSchedulesFilters(t *testing.T, e *Endpoint) {
 	same(t, "both", g.names(t, prefix("a"), state("ENABLED")), []string{"a.1", "ab"})
 }
 
-// Without a group it is the schedules of all groups.
+// A list without a group has the schedules of all groups.
 func listSchedulesAllGroups(t *testing.T, e *Endpoint) {
 	g, h := newScheduleGroup(t, e), newScheduleGroup(t, e)
 	name := scheduleName(t)

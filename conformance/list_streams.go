@@ -33,8 +33,7 @@ func (tb *table) streamsOf(t *testing.T) []string {
 	return arns
 }
 
-// A table has no stream, then one, then that one still after it was switched off, and a second one
-// after it was switched on again.
+// ListStreams keeps a stream after it is disabled. Enabling streams again adds a second one.
 func listStreamsOfATable(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	if got := tb.streamsOf(t); len(got) != 0 {

@@ -136,7 +136,7 @@ func (r reply) wantAPIHeaders(t *testing.T, contentType string) {
 	}
 }
 
-// Successes and errors carry the same headers, and the content type that was asked in.
+// Successes and errors have the same headers, and the content type of the request.
 func protocolHeaders(t *testing.T, e *Endpoint) {
 	for _, contentType := range []string{"application/x-amz-json-1.0", "application/json"} {
 		good := e.send(t, exchange{operation: "ListTables", body: `{}`, contentType: contentType})
@@ -243,8 +243,8 @@ func protocolErrorBodies(t *testing.T, e *Endpoint) {
 	}
 }
 
-// More than 16 MB are refused, for any content. The endpoint may hang up before it has read them
-// all.
+// A body of more than 16 MB is refused, whatever it contains. The endpoint may close the connection
+// before it has read it all.
 func protocolOversizedBody(t *testing.T, e *Endpoint) {
 	body := `{"TableName":"` + strings.Repeat("a", 16<<20) + `"}`
 	r, err := e.trySend(t, exchange{operation: "DescribeTable", body: body})
@@ -288,7 +288,8 @@ func protocolGzip(t *testing.T, e *Endpoint) {
 	}
 }
 
-// Tagging answers with nothing at all, other operations without output with an empty object.
+// TagResource answers with an empty body. Other operations without output answer with an empty
+// object.
 func protocolEmptyAnswers(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	e.send(t, exchange{operation: "TagResource", body: `{"ResourceArn":"` + tb.arn + `","Tags":[{"Key":"a","Value":"b"}]}`}).wantBody(t, "TagResource", http.StatusOK, "")

@@ -111,7 +111,7 @@ func putConditionFailureReturnsItem(t *testing.T, e *Endpoint) {
 	wantItem(t, "item in the error, none stored", failedItem(t, err), nil)
 }
 
-// Only tables with local indexes have item collections to measure.
+// Metrics of item collections exist only for tables with local indexes.
 func putCollectionMetrics(t *testing.T, e *Endpoint) {
 	with := newTable(t, e, "pk:S sk:S", local("byN", "pk:S n:N", "ALL"))
 	a := with.ok(t, "PutItem", `{"Item":{"pk":{"S":"a"},"sk":{"S":"b"}},"ReturnItemCollectionMetrics":"SIZE"}`)

@@ -106,7 +106,7 @@ func indexProjections(t *testing.T, e *Endpoint) {
 		tb.awaitIndex(t, row.index, 1)
 		wantItems(t, row.index, tb.scanAll(t, row.index), []attributes{row.want})
 	}
-	// ALL_PROJECTED_ATTRIBUTES is the default on an index, and can be said.
+	// ALL_PROJECTED_ATTRIBUTES is the default on an index, and may be set too.
 	out := tb.query(t, "g = :g", item(":g", "x"), onIndex("keys"), func(in *dynamodb.QueryInput) { in.Select = types.SelectAllProjectedAttributes })
 	wantItems(t, "ALL_PROJECTED_ATTRIBUTES", out.Items, []attributes{keys})
 	// Attributes outside a global index's projection cannot be read or filtered on through the

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 )
 
-// ruleChecks are of EventBridge's classic scheduled rules.
+// ruleChecks test EventBridge's classic scheduled rules.
 var ruleChecks = []check{
 	{"PutAndDescribe", rulePutAndDescribe},
 	{"List", ruleList},
@@ -53,7 +53,7 @@ func rulePutAndDescribe(t *testing.T, e *Endpoint) {
 		t.Fatal(err)
 	}
 	same(t, "rule", []string{*out.Arn, *out.Name, *out.ScheduleExpression, string(out.State), *out.EventBusName}, []string{arn, name, "rate(1 day)", "ENABLED", "default"})
-	// To put a rule that is there replaces it.
+	// Putting an existing rule replaces it.
 	_, err = e.Events.PutRule(t.Context(), &eventbridge.PutRuleInput{Name: &name, ScheduleExpression: aws.String("cron(0 12 * * ? *)"), Description: aws.String("noon")})
 	if err != nil {
 		t.Fatal(err)
@@ -152,7 +152,7 @@ func ruleEnableAndDisable(t *testing.T, e *Endpoint) {
 	same(t, "state", state(), "ENABLED")
 }
 
-// To delete a rule that is not there is no error.
+// Deleting a missing rule is no error.
 func ruleDelete(t *testing.T, e *Endpoint) {
 	name := scheduleName(t)
 	newRule(t, e, name)

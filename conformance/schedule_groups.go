@@ -49,7 +49,7 @@ func groupCreateAndGet(t *testing.T, e *Endpoint) {
 	wantError(t, err, conflict, "")
 }
 
-// The group "default" is always there, and stays.
+// The group "default" always exists, and cannot be deleted.
 func groupDefault(t *testing.T, e *Endpoint) {
 	g := scheduleGroup{Endpoint: e, name: "default"}
 	out, err := g.describe(t)
@@ -102,7 +102,7 @@ func groupList(t *testing.T, e *Endpoint) {
 	wantError(t, err, validation, "1 validation error detected: Value '101' at 'maxResults' failed to satisfy constraint: Member must have value less than or equal to 100")
 }
 
-// A group goes with its schedules, which takes a moment; then its name is free.
+// Deleting a group deletes its schedules, which takes a moment. Then its name is free.
 func groupDelete(t *testing.T, e *Endpoint) {
 	g := newScheduleGroup(t, e)
 	g.create(t, g.usual("a"))

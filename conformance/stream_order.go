@@ -23,8 +23,7 @@ var streamLineageChecks = []check{
 	{"ParentsBeforeChildren", orderLineage},
 }
 
-// Writers that run side by side, each counting up its own keys: every key's records come in order,
-// once.
+// Concurrent writers count up, each its own keys. The records of each key come in order, and once.
 func orderPerKey(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S", stream(types.StreamViewTypeNewImage))
 	tb.awaitStream(t)
@@ -95,9 +94,9 @@ func orderSequenceNumbers(t *testing.T, e *Endpoint) {
 	}
 }
 
-// orderLineage writes until shards have rolled over, then reads twice: a consumer that reads
-// parents before their children sees each key's records in order, and one that does not is shown to
-// break it.
+// orderLineage writes until shards have children, then reads twice. A consumer that reads parents
+// before their children sees each key's records in order. One that ignores lineage must not: this
+// shows that the check can fail.
 func orderLineage(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S", stream(types.StreamViewTypeNewImage))
 	arn := tb.awaitStream(t)
@@ -135,14 +134,20 @@ func orderLineage(t *testing.T, e *Endpoint) {
 	}
 }
 
-// childShards returns the number of shards with a parent.
-func (tb *table) childShards(t *testing.T, arn string) (n int) {
+// shards returns all shards of a stream.
+func (tb *table) shards(t *testing.T, arn string) []streamtypes.Shard {
 	t.Helper()
 	shards, err := describeShards(t.Context(), tb.Streams, arn)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range shards {
+	return shards
+}
+
+// childShards returns the number of shards with a parent.
+func (tb *table) childShards(t *testing.T, arn string) (n int) {
+	t.Helper()
+	for _, s := range tb.shards(t, arn) {
 		if s.ParentShardId != nil {
 			n++
 		}
@@ -154,10 +159,7 @@ func (tb *table) childShards(t *testing.T, arn string) (n int) {
 // begins after its parent's end.
 func (tb *table) wantLineage(t *testing.T, arn string) {
 	t.Helper()
-	shards, err := describeShards(t.Context(), tb.Streams, arn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	shards := tb.shards(t, arn)
 	byID := map[string]streamtypes.Shard{}
 	for _, s := range shards {
 		byID[*s.ShardId] = s
@@ -182,10 +184,7 @@ func (tb *table) wantLineage(t *testing.T, arn string) {
 // wantChildren checks that a stream can be asked for the children of one shard.
 func (tb *table) wantChildren(t *testing.T, arn string) {
 	t.Helper()
-	shards, err := describeShards(t.Context(), tb.Streams, arn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	shards := tb.shards(t, arn)
 	children := map[string][]string{}
 	for _, s := range shards {
 		if s.ParentShardId != nil {

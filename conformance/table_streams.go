@@ -9,7 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// tableStreamChecks see a table's stream from the side of the table.
+// tableStreamChecks test a table's stream settings in requests for the table and in its
+// description.
 var tableStreamChecks = []check{
 	{"Create", createStream},
 	{"CreateRefused", createStreamSpecification},

@@ -51,7 +51,8 @@ func create(t *testing.T, e *Endpoint, in *dynamodb.CreateTableInput) *table {
 	return tb
 }
 
-// deleteTable deletes a table, if it is still there, once nothing holds it.
+// deleteTable deletes a table if it exists. It tries again while the endpoint is still changing the
+// table.
 func deleteTable(t *testing.T, e *Endpoint, name string) {
 	deadline := time.Now().Add(activeTimeout)
 	for {
@@ -73,8 +74,8 @@ func deleteTable(t *testing.T, e *Endpoint, name string) {
 // pollEvery is the pause between two looks at something asynchronous.
 const pollEvery = 20 * time.Millisecond
 
-// awaitActive waits until the table and its global indexes are ACTIVE: an endpoint may create and
-// change them behind the answer.
+// awaitActive waits until the table and its global indexes are ACTIVE: an endpoint may answer
+// before it has created or changed them.
 func (tb *table) awaitActive(t *testing.T) *types.TableDescription {
 	t.Helper()
 	deadline := time.Now().Add(activeTimeout)

@@ -77,7 +77,7 @@ func tagRefused(t *testing.T, e *Endpoint) {
 	tb.wantTags(t, map[string]string{})
 }
 
-// Every way in which an ARN can be wrong has words of its own.
+// Each kind of wrong ARN has its own message.
 func tagBadARN(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	missing := strings.TrimSuffix(tb.arn, tb.name) + "no-such-table"

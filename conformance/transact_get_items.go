@@ -17,7 +17,7 @@ var transactGetItemsChecks = []check{
 	{"Refused", transactGetRefused},
 }
 
-// The answers stand in the order of the gets; a missing item leaves an empty place.
+// The responses have the order of the gets. The response for a missing item is empty.
 func transactGetInOrder(t *testing.T, e *Endpoint) {
 	one, two := newTable(t, e, "pk:S"), newTable(t, e, "pk:S sk:N")
 	one.put(t, item("pk", "a", "v", 1, "w", 2))

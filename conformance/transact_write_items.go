@@ -95,7 +95,7 @@ func transactAllFourActions(t *testing.T, e *Endpoint) {
 	one.wantStored(t, item("pk", "c"), item("pk", "c", "ok", true))
 }
 
-// One false condition, and nothing is written; each action has its reason.
+// One false condition cancels the whole transaction. The error has a reason for each action.
 func transactNoneOnFailedCondition(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S", global("byG", "g:S", "ALL"))
 	tb.put(t, item("pk", "d"), item("pk", "u", "n", 1))

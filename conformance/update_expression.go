@@ -134,7 +134,8 @@ func updateExpressionSyntax(t *testing.T, e *Endpoint) {
 	tb.wantStored(t, item("pk", "a"), nil)
 }
 
-// No two actions may touch the same path, nor take a path for two kinds of thing.
+// No two actions may name overlapping paths, or paths that disagree whether an element is a map or
+// a list.
 func updateExpressionPaths(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	refuseUpdate(t, tb, "SET a = :1, a = :2", "Two document paths overlap with each other; must remove or rewrite one of these paths; path one: [a], path two: [a]")

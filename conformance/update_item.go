@@ -156,7 +156,7 @@ func updateTooLarge(t *testing.T, e *Endpoint) {
 	}
 }
 
-// Counters that are raised side by side lose nothing.
+// Concurrent increments of a counter all count.
 func updateConcurrent(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	const writers, each = 8, 25

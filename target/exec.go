@@ -20,14 +20,14 @@ type ExecOptions struct {
 	// the program and its arguments, without a shell, and independent of the delivery. At most 100
 	Command []string
 	Dir     string // its working directory. Default: mayfly's own
-	// added to its environment, which otherwise has only the variables that [Exec] lists
+	// further variables; without them its environment has only those that [Exec] lists
 	Env       map[string]string
 	Permanent []int         // exit codes of permanent failures, 1 to 255. Default: none
 	Timeout   time.Duration // of one run. Default: only the lane's. Range: 10 ms to 24 hours
 	// from SIGTERM to SIGKILL, on systems with signals. Default: 2 s. Range: 1 ms to 1 minute
 	Grace time.Duration
-	// bytes at the end of its output that a failure's message quotes. Default: 2,048. Range: 0 to
-	// 64 KB; -1 for none
+	// how many bytes of the end of its output a failure's message quotes. Default: 2,048. Range: 1
+	// to 64 KB, or -1 for none
 	Output int
 }
 

@@ -2,9 +2,9 @@ package target
 
 import "context"
 
-// Invoker is a [Target] that answers. Lambda functions do: the answer of a trigger's function can
-// name the failed records of its batch. The caller uses Invoke if the answer matters, with one
-// delivery at a time, and otherwise Deliver.
+// Invoker is a [Target] that returns the receiver's answer, as Lambda functions do: the answer of a
+// trigger's function can name the failed records of its batch. The caller uses Invoke if it needs
+// the answer, and otherwise Deliver.
 type Invoker interface {
 	// Invoke hands over one delivery and waits until the receiver has processed it. The answer is
 	// the receiver's own bytes, up to 6 MB, or nil. Errors are as for Deliver; if the receiver

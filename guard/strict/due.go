@@ -17,15 +17,15 @@ import (
 
 const (
 	headerDate = "Date"
-	// ms; due waits for the endpoint's clock if it is behind a deadline by no more
+	// in ms: how far the endpoint's clock may be behind a deadline for which due waits
 	dueSoon = 2000
 	// between two attempts; attemptsMax of them are longer than dueSoon
 	duePause = 250 * time.Millisecond
 )
 
-// due reports whether an item that has expired by this machine's clock may be removed, because it
-// has also expired by the endpoint's. If it soon will have, due waits for a while, and the caller
-// asks again. date is the endpoint's Date.
+// due reports whether an item that has expired by this machine's clock may be removed: whether it
+// has also expired by date, the Date of the endpoint's answer. If it expires there soon, due pauses
+// and returns false, and the caller repeats its write.
 func (c *call) due(ctx context.Context, deadline json.RawMessage, date string) (bool, error) {
 	if !c.rules.bounded {
 		return true, nil

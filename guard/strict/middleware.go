@@ -40,22 +40,23 @@ func Middleware(rules Rules) func(*dynamodb.Options) {
 // exchangeKey is the context key of an *exchanged.
 type exchangeKey struct{}
 
-// exchanged connects the two middlewares. answers stores the endpoint's answer in it and passes an
-// empty one to the operation, or passes the stored one instead of calling the endpoint.
+// exchanged passes an answer between the two middlewares of a call. If shown is nil, answers calls
+// the endpoint, keeps its answer in noted, and gives the SDK an empty one to decode. Otherwise
+// answers calls nothing and gives the SDK shown.
 type exchanged struct {
 	noted answer
 	shown *answer
 }
 
-// requests executes an operation, with as many calls as it takes.
+// requests runs above signing and retries: it executes one operation of the SDK by as many calls of
+// the endpoint as the rewriter makes, and passes the final answer to the SDK.
 type requests struct{ r *rewriter }
 
 func (requests) ID() string { return "mayfly:StrictRequests" }
 
-// targetPrefix is the prefix of DynamoDB's operations in X-Amz-Target.
 const (
 	headerTarget = "X-Amz-Target"
-	targetPrefix = "DynamoDB_20120810."
+	targetPrefix = "DynamoDB_20120810." // of DynamoDB's operations in X-Amz-Target
 )
 
 func (m requests) HandleFinalize(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (
@@ -102,7 +103,7 @@ func (m requests) HandleFinalize(ctx context.Context, in middleware.FinalizeInpu
 	return out, metadata, err
 }
 
-// answers stands between the endpoint's answers and their decoding.
+// answers runs below the decoding of answers, once for each call of the endpoint. See exchanged.
 type answers struct{}
 
 func (answers) ID() string { return "mayfly:StrictAnswers" }

@@ -65,8 +65,8 @@ type page struct {
 	index *indexDescription // nil: the table
 }
 
-// answer adds a filter against expired items if possible, and removes them from the answer
-// otherwise.
+// answer hides the expired items: by a filter in the request if it may have one and the result is
+// not too long, and otherwise by removing them from the endpoint's answer.
 func (p *page) answer(ctx context.Context) (answer, error) {
 	if p.filters() {
 		x := p.extend()
@@ -104,7 +104,7 @@ func (p *page) sift(ctx context.Context) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	expired := p.tell
+	expired := p.hasExpired
 	if !p.holdsAttribute() {
 		if expired, err = p.lookThrough(ctx, items); err != nil {
 			return answer{}, err
@@ -122,8 +122,8 @@ func (p *page) sift(ctx context.Context) (answer, error) {
 	return a.with(out.bytes()), nil
 }
 
-// tell reports whether an item with the TTL attribute has expired.
-func (p *page) tell(item object) bool { return p.at.expired(item[p.attribute]) }
+// hasExpired reports whether an item with the TTL attribute has expired.
+func (p *page) hasExpired(item object) bool { return p.at.expired(item[p.attribute]) }
 
 func (p *page) countOnly() bool { return p.in.text("Select") == "COUNT" }
 
@@ -223,7 +223,7 @@ func (p *page) noteAlive(out object, alive map[string]bool) (unprocessed object,
 			return nil, err
 		}
 		for _, item := range items {
-			if _, key, ok := keyOf(item, p.desc.keys); ok && !p.tell(item) {
+			if _, key, ok := keyOf(item, p.desc.keys); ok && !p.hasExpired(item) {
 				alive[key] = true
 			}
 		}

@@ -43,8 +43,8 @@ const (
 	describe    = "DescribeTable"
 )
 
-// find returns the fact about a table: the cached one if it is fresh, or else what read returns. It
-// is not locked meanwhile. If there are too many facts, it drops the others.
+// find returns the fact about a table: the cached one if it is fresh, and otherwise the result of
+// read, which it keeps. Concurrent calls may all read. A full cache is emptied first.
 func (f *facts[T]) find(name string, fresh func(fact T, age time.Duration) bool, read func() (T, error)) (T, error) {
 	now := f.elapsed()
 	f.mu.Lock()
@@ -92,6 +92,7 @@ func (t *tables) attribute(ctx context.Context, name string, send send) (string,
 	})
 }
 
+// readTTL returns the TTL attribute in the answer of DescribeTimeToLive, or "" without one.
 func readTTL(a answer, name string) (string, error) {
 	if a.code() == dynamo.CodeResourceNotFound {
 		return "", nil

@@ -104,7 +104,8 @@ func (t *terms) compile(kind string) (err error) {
 	return err
 }
 
-// newSession returns a session with the names and values of a request.
+// newSession returns a session with the names and values of a request. An invalid value is the
+// error only if all names and values have the right form, as in AWS's order of checks.
 func newSession(names, values object) (*expr.Session, error) {
 	var plainNames map[string]string
 	if names != nil {
@@ -169,6 +170,7 @@ func (x *extended) name(attribute string) string {
 
 func (x *extended) value(v json.RawMessage) string { return place(x.values, ":mayfly", v) }
 
+// place returns a new placeholder for a value, and adds it to in. A name is added only once.
 func place(in object, prefix string, v json.RawMessage) string {
 	for i := 0; ; i++ {
 		key := prefix + strconv.Itoa(i)

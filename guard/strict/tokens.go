@@ -19,10 +19,11 @@ type tokens struct {
 	mu struct {
 		sync.Mutex
 		young, old map[string][]sending // by token
-		turned     time.Duration        // when old stopped being young
+		turned     time.Duration        // when the young generation began
 	}
 }
 
+// sending is one sending of a transaction.
 type sending struct {
 	digest [sha256.Size]byte // of the caller's request
 	at     moment
@@ -56,7 +57,8 @@ func digestOf(content []byte) [sha256.Size]byte {
 	return sha256.Sum256(content)
 }
 
-// turnLocked makes room by dropping the old generation.
+// turnLocked starts a new generation if the young one is full or old enough. The young one becomes
+// the old one, which is dropped.
 func (t *tokens) turnLocked() {
 	if now := t.elapsed(); now-t.mu.turned > tokenAge || len(t.mu.young) >= tokensMax {
 		t.mu.young, t.mu.old, t.mu.turned = map[string][]sending{}, t.mu.young, now

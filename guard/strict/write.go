@@ -70,8 +70,8 @@ func (w *write) at(m moment) (json.RawMessage, error) {
 // removes reports whether the write can go on after removing an expired item.
 func (w *write) removes() bool { return w.update && w.absent }
 
-// hide removes from a failed condition's answer an expired item, and attributes that the caller did
-// not request.
+// hide removes the item from a failed condition's answer if it has expired, or if the caller did
+// not request it.
 func (w *write) hide(m moment, out object) error {
 	item, err := out.part("Item")
 	if item != nil && (!w.shows || m.expired(item[w.attribute])) {
@@ -98,8 +98,8 @@ func (c *call) deleteItem(ctx context.Context, attribute string) (answer, error)
 	return c.replace(ctx, attribute, func(err error) error { return err })
 }
 
-// replace executes a write that depends on the old item only in its condition and its answer. word
-// changes the text of errors.
+// replace executes a write that depends on the old item only in its condition and its answer: a put
+// or a delete. word changes the text of errors in the request's expressions.
 func (c *call) replace(ctx context.Context, attribute string, word func(error) error) (answer, error) {
 	w, err := readWrite(c.in, attribute, false)
 	if err != nil {

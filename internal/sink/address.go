@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// Address is a broker's URL without its credentials, so that messages can quote it.
+// Address is a broker's URL in parts, so that messages can quote its scheme and host without its
+// credentials.
 type Address struct {
 	Scheme, Host   string // Host with the port
 	User, Password string

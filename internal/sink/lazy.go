@@ -52,7 +52,8 @@ func (l *Lazy[T]) Get(ctx context.Context) (T, error) {
 	}
 }
 
-// look returns the present connection, or the attempt to wait for.
+// look returns the present connection, or the attempt to wait for, which it starts if there is
+// none.
 func (l *Lazy[T]) look() (current T, have bool, o *opening[T]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -63,7 +63,8 @@ func (s *Sink) Close() error {
 	return nil
 }
 
-// sender delivers those at the indexes, all to one ARN, and fills in their results.
+// sender makes the calls for the deliveries at the indexes, which have one ARN, and sets their
+// results.
 type sender func(ctx context.Context, deliveries []target.Delivery, indexes []int, results []error)
 
 // Deliver makes the calls that the deliveries' ARNs stand for.

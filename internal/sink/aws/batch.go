@@ -103,8 +103,7 @@ func entryID(i int) *string {
 	return &id
 }
 
-// tally puts answers, which come in any order and by the entries' ids, in the places of the
-// entries.
+// tally assigns answers to the entries of a batch call. Answers name entries by ID, in any order.
 type tally struct {
 	results []error
 	seen    uint64 // a bit for each entry that has an answer

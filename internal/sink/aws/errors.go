@@ -78,7 +78,8 @@ func failure(err error) error {
 	return target.AsError(err)
 }
 
-// answered is a failure that the service named.
+// answered returns the failure for an error answer with a code. The code and the status decide
+// whether it is throttling, permanent or neither.
 func answered(api smithy.APIError, status int, after time.Duration, cause error) error {
 	e := &target.Error{Code: api.ErrorCode(), Message: api.ErrorMessage(), After: after, Err: cause}
 	if e.Code == "" || e.Code == codeUnknown {

@@ -70,8 +70,8 @@ func (s *clients) functionOf(a arn) (*lambda.InvokeInput, error) {
 	return in, nil
 }
 
-// functionFailure returns the failure of the function itself: Lambda answers with success and a
-// header.
+// functionFailure returns the failure of the function itself, or nil. Lambda reports it in a header
+// of a successful answer.
 func functionFailure(out *lambda.InvokeOutput) error {
 	kind := sdk.ToString(out.FunctionError)
 	if kind == "" {

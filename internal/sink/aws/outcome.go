@@ -16,7 +16,8 @@ import (
 )
 
 // outcome returns the failure in an answer with a successful HTTP status, or nil. Of several failed
-// entries it returns the first. The whole call is retried if any of them can succeed then.
+// entries it returns the first that another attempt can mend, or else the first: a retry repeats the
+// whole call.
 //
 // A function that fails has been invoked, so it is not invoked again; EventBridge Scheduler does
 // not either. Its failure goes to the dead letters.

@@ -25,9 +25,8 @@ func (s *clients) toStateMachine(a arn) (sender, error) {
 	return singly(func(ctx context.Context, d *target.Delivery) error { return s.startExecution(ctx, a, d) }), nil
 }
 
-// startExecution names the execution by the delivery. So that there is one of that name already
-// means that an earlier attempt, whose answer was lost, has started it: no other delivery has this
-// ID.
+// startExecution names the execution by the delivery's ID. If an execution of that name exists, an
+// earlier attempt has started it and its answer was lost: no other delivery has this ID.
 func (s *clients) startExecution(ctx context.Context, a arn, d *target.Delivery) error {
 	in := &sfn.StartExecutionInput{StateMachineArn: &a.text, Name: sdk.String(executionName(d.ID))}
 	if len(d.Body) > 0 {

@@ -14,12 +14,12 @@ import (
 const (
 	idleConnectionsPerHost = 64
 	idleConnectionTimeout  = 90 * time.Second
-	// of any answer; Lambda's are the largest, with 6 MB (20 MB if streamed)
+	// above the largest answers of all services: Lambda's, with 6 MB, or 20 MB if streamed
 	answerBytesMax = 24 << 20
 )
 
-// newTransport is the standard library's, with as many idle connections to one endpoint as a lane's
-// calls at one time keep busy.
+// newTransport returns the standard library's transport. It keeps as many idle connections to one
+// endpoint as a lane's concurrent calls use.
 func newTransport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConnsPerHost = idleConnectionsPerHost

@@ -28,10 +28,10 @@ type Config struct {
 	Mechanism string    // of SASL: plain, scram-sha-256 or scram-sha-512. Default: plain
 	TLS       *sink.TLS // Default: no TLS
 	ClientID  string    // our name in the brokers' metrics and quotas. Default: mayfly
-	// of a batch, and so of a record: the topic's max.message.bytes. Default: 1,000,012, as in
-	// Kafka. Range: 1 KB to 100 MB
+	// the largest batch, and so the largest record: the topic's max.message.bytes. Default:
+	// 1,000,012, as in Kafka. Range: 1 KB to 100 MB
 	MaxBytes int
-	// after which unsent records fail. Default: 10 s. Range: 1 s to 15 minutes
+	// records that are unsent after this time fail. Default: 10 s. Range: 1 s to 15 minutes
 	Timeout time.Duration
 }
 

@@ -85,7 +85,7 @@ func (s *Sink) Deliver(ctx context.Context, deliveries []target.Delivery) []erro
 	}
 	produce(ctx, client, records, results)
 	for i, err := range results {
-		if isOfBatch(err) {
+		if isBatchFault(err) {
 			results[i] = s.produceAlone(ctx, records[i])
 		}
 	}
@@ -129,11 +129,11 @@ func produce(ctx context.Context, client *kgo.Client, records []*kgo.Record, res
 	}
 }
 
-// ofBatch are the errors of a whole batch, in which any record may be at fault.
-var ofBatch = []error{kerr.MessageTooLarge, kerr.RecordListTooLarge, kerr.InvalidRecord, kerr.InvalidTimestamp, kerr.UnsupportedForMessageFormat, kerr.PolicyViolation}
+// batchFaults are the errors of a whole batch of which any record may be at fault.
+var batchFaults = []error{kerr.MessageTooLarge, kerr.RecordListTooLarge, kerr.InvalidRecord, kerr.InvalidTimestamp, kerr.UnsupportedForMessageFormat, kerr.PolicyViolation}
 
-func isOfBatch(err error) bool {
-	return slices.ContainsFunc(ofBatch, func(e error) bool { return errors.Is(err, e) })
+func isBatchFault(err error) bool {
+	return slices.ContainsFunc(batchFaults, func(e error) bool { return errors.Is(err, e) })
 }
 
 // produceAlone produces a record whose batch was refused. A batch mixes the records of many calls,
@@ -197,7 +197,7 @@ func (s *Sink) classify(err error) error {
 		return &target.Error{
 			Code: broker.Message, Message: broker.Description, Err: err,
 			// the batch has one record by now
-			Permanent: isOfBatch(err) || errors.Is(err, kerr.InvalidTopicException),
+			Permanent: isBatchFault(err) || errors.Is(err, kerr.InvalidTopicException),
 			Throttled: errors.Is(err, kerr.ThrottlingQuotaExceeded),
 		}
 	case errors.Is(err, kgo.ErrRecordTimeout): // no broker has given a reason

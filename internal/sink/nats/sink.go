@@ -17,7 +17,7 @@ const (
 	dialTimeout  = 3 * time.Second // to one server
 	writeTimeout = 5 * time.Second
 	pingInterval = 10 * time.Second
-	// after which the client forgets an acknowledgement that no call awaits
+	// the client forgets an acknowledgement that has not come after this time
 	ackTimeout   = time.Minute
 	flushTimeout = 30 * time.Second
 	maxPending   = 1 << 17 // awaited acknowledgements, over all calls
@@ -50,7 +50,7 @@ func New(c Config) (*Sink, error) {
 	}
 	s := &Sink{config: c, servers: servers, subject: subject, options: options}
 	s.link.Open = s.open
-	// the client mends all else itself
+	// the client itself reconnects, until it is closed
 	s.link.Broken = func(l link) bool { return l.conn.IsClosed() }
 	s.link.Shut = func(l link) { l.conn.Close() }
 	return s, nil

@@ -19,7 +19,7 @@ const (
 	heartbeat    = 10 * time.Second
 	closeTimeout = 5 * time.Second
 	idleChannels = 64   // kept open for later calls
-	maxWaste     = 1000 // channels that wait to be closed
+	maxUseless   = 1000 // channels that wait to be closed
 	maxAtOnce    = 1000 // unconfirmed messages of a channel
 )
 
@@ -28,7 +28,7 @@ type link struct {
 	conn    *amqp.Connection
 	socket  net.Conn
 	idle    chan *channel
-	waste   chan *channel          // to be closed
+	useless chan *channel          // to be closed
 	blocked atomic.Pointer[string] // the broker's reason for blocking publishing; nil: not blocked
 	chores  sync.WaitGroup         // the two goroutines that end with the connection
 }
@@ -61,14 +61,14 @@ func connect(ctx context.Context, address sink.Address, user, password string, s
 		_ = socket.Close()
 		return nil, connectionError(address.Host, err)
 	}
-	l := &link{conn: conn, socket: socket, idle: make(chan *channel, idleChannels), waste: make(chan *channel, maxWaste)}
+	l := &link{conn: conn, socket: socket, idle: make(chan *channel, idleChannels), useless: make(chan *channel, maxUseless)}
 	blocks := conn.NotifyBlocked(make(chan amqp.Blocking, 1))
 	closed := make(chan struct{})
 	l.chores.Go(func() {
 		defer close(closed)
 		l.watch(blocks)
 	})
-	l.chores.Go(func() { l.closeWaste(closed) })
+	l.chores.Go(func() { l.closeUseless(closed) })
 	return l, nil
 }
 
@@ -83,11 +83,11 @@ func (l *link) watch(blocks <-chan amqp.Blocking) {
 	}
 }
 
-// closeWaste closes useless channels. The client waits for the broker to close a channel.
-func (l *link) closeWaste(closed <-chan struct{}) {
+// closeUseless closes useless channels. The client waits for the broker to close a channel.
+func (l *link) closeUseless(closed <-chan struct{}) {
 	for {
 		select {
-		case ch := <-l.waste:
+		case ch := <-l.useless:
 			_ = ch.Close()
 		case <-closed:
 			return
@@ -150,7 +150,7 @@ func (l *link) put(ch *channel, settled bool) {
 		}
 	}
 	select {
-	case l.waste <- ch:
+	case l.useless <- ch:
 	default: // the broker does not even close channels, so the connection is useless
 		_ = l.socket.Close()
 	}
@@ -158,8 +158,8 @@ func (l *link) put(ch *channel, settled bool) {
 
 // guard closes the socket if a step lasts on after ctx is done. The client's calls and writes take
 // no context, and hang while the broker reads nothing. Other deliveries over the connection are
-// retried. The returned function ends the step.
-func (l *link) guard(ctx context.Context) (over func()) {
+// retried. Call release at the end of the step.
+func (l *link) guard(ctx context.Context) (release func()) {
 	finished := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		patience, cancel := context.WithTimeout(context.Background(), time.Second)

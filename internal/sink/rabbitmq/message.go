@@ -65,8 +65,8 @@ func replyName(code int) string {
 	return fmt.Sprintf("AMQP%d", code)
 }
 
-// isOfMessage reports whether the broker closed a channel because of one message.
-func isOfMessage(err error) bool {
+// isMessageFault reports whether the broker closed a channel because of one message.
+func isMessageFault(err error) bool {
 	e := target.AsError(err)
 	return e != nil && (e.Code == replyNames[amqp.ContentTooLarge] || e.Code == replyNames[amqp.PreconditionFailed])
 }

@@ -58,15 +58,15 @@ func (s *Sink) Deliver(ctx context.Context, deliveries []target.Delivery) []erro
 	return results
 }
 
-// publish publishes some messages. It publishes messages again alone that another one's fault left
-// unconfirmed.
+// publish publishes some messages and sets their results. If the broker closes the channel because
+// of one message, publish sends each unconfirmed message again, alone.
 func (s *Sink) publish(ctx context.Context, batch []*publishing) {
 	s.publishOnce(ctx, batch)
 	for _, p := range batch {
-		if len(batch) > 1 && isOfMessage(*p.result) {
+		if len(batch) > 1 && isMessageFault(*p.result) {
 			s.publishOnce(ctx, []*publishing{p})
 		}
-		if isOfMessage(*p.result) { // the faulty message was alone by now
+		if isMessageFault(*p.result) { // the faulty message was alone by now
 			target.AsError(*p.result).Permanent = true
 		}
 	}
@@ -99,10 +99,10 @@ func (s *Sink) publishOnce(ctx context.Context, batch []*publishing) {
 		all(&target.Error{Code: codeBlocked, Message: "the broker has blocked publishing: " + *why, Throttled: true})
 		return
 	}
-	over := l.guard(ctx)
+	release := l.guard(ctx)
 	ch, err := l.take()
 	if err != nil {
-		over()
+		release()
 		all(classify(err))
 		return
 	}
@@ -118,7 +118,7 @@ func (s *Sink) publishOnce(ctx context.Context, batch []*publishing) {
 			break
 		}
 	}
-	over()
+	release()
 	for _, p := range batch {
 		if p.confirm != nil {
 			*p.result = ch.await(ctx, p.confirm)

@@ -116,6 +116,7 @@ func (p places) line(names ...string) int {
 	}
 }
 
+// under returns the places of an element of a list.
 func (p places) under(list string, i int) places {
 	return places{p.lines, append(slices.Clip(p.root), list, strconv.Itoa(i))}
 }

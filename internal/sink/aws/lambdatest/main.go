@@ -6,14 +6,14 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 )
 
-// whichVariable names the handler that a process of the test's own program serves.
-const whichVariable = "LAMBDATEST_HANDLER"
+// handlerVariable names the handler that a process of the test's own program serves.
+const handlerVariable = "LAMBDATEST_HANDLER"
 
 // Main turns a test's program into its own Lambda functions. TestMain calls it first. In a process
 // of [Self] it serves the handler (a function that lambda.Start of aws-lambda-go accepts) and does
 // not return; in other processes it returns at once.
 func Main(handlers map[string]any) {
-	if handler, chosen := handlers[os.Getenv(whichVariable)]; chosen {
+	if handler, chosen := handlers[os.Getenv(handlerVariable)]; chosen {
 		lambda.Start(handler)
 		os.Exit(0)
 	}
@@ -26,5 +26,5 @@ func Self(handler string) Function {
 	if err != nil {
 		program = os.Args[0]
 	}
-	return Function{Command: []string{program}, Env: []string{whichVariable + "=" + handler}}
+	return Function{Command: []string{program}, Env: []string{handlerVariable + "=" + handler}}
 }
