@@ -16,7 +16,7 @@ import (
 //
 //	MAYFLY_ENDPOINT               its URL, such as http://127.0.0.1:8000
 //	MAYFLY_ENDPOINT_KIND          "dynalite" for that emulator's known differences; otherwise none are known
-//	MAYFLY_ENDPOINT_SHARD_BYTES   the size at which its streams' shards roll over, for the checks of lineage
+//	MAYFLY_ENDPOINT_SHARD_BYTES   the size at which its shards get children, for the checks of lineage
 //	MAYFLY_ENDPOINT_REMOVED       how long after their deadlines it removes items that it shows until then, such as 20s-50s
 //	AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN   as usual; made-up ones if unset
 //

@@ -2,7 +2,7 @@ package conformance
 
 import "testing"
 
-// TestMatches holds the pattern language of expected messages to its word.
+// TestMatches checks the patterns of expected messages: each … stands for any text.
 func TestMatches(t *testing.T) {
 	for _, row := range []struct {
 		text, pattern string

@@ -14,13 +14,13 @@ import (
 	"github.com/mayflydb/mayfly/conformance"
 )
 
-// The embedded database is held against the suite through the clients that it hands out.
+// The embedded database passes the suite through its in-process clients.
 func TestInProcess(t *testing.T) {
 	conformance.Exercise(t, func(t *testing.T) conformance.Endpoint { return openEmbedded(t, mayfly.Options{}) })
 }
 
-// The same database is held against the suite over a socket, by the SDK as applications configure
-// it, with every request signed.
+// The same database passes the suite over a socket. The SDK is configured as in applications, and
+// signs every request.
 func TestOverHTTP(t *testing.T) { conformance.Exercise(t, serveAndDial) }
 
 // The suite also runs with aws expiry: expired items are visible until their removal, here 20 to 50
@@ -33,7 +33,7 @@ func TestInProcessAWSExpiry(t *testing.T) {
 	})
 }
 
-// shardBytes is small enough for the checks of lineage to see shards roll over.
+// shardBytes is so small that the checks of lineage get child shards.
 const shardBytes = 64 << 10
 
 func openEmbedded(t *testing.T, options mayfly.Options) conformance.Endpoint {
@@ -81,8 +81,8 @@ func serve(t *testing.T, db *mayfly.DB) (url string) {
 	return "http://" + listener.Addr().String()
 }
 
-// open opens a database in memory, on a clock that stands still: so the checks of expiry look at
-// single milliseconds.
+// open opens a database in memory with a frozen clock, so that the checks of expiry can test single
+// milliseconds.
 func open(t *testing.T, options mayfly.Options) *mayfly.DB {
 	options.ShardBytes = shardBytes
 	db, err := mayfly.Open("", options)

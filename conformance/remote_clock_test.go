@@ -24,7 +24,7 @@ type remoteClock struct {
 	pair   aws.CredentialsProvider
 }
 
-// clockAnswer is the part of the clock's answers that is used here.
+// clockAnswer has the members of the clock's answers that the suite reads.
 type clockAnswer struct {
 	NowMS      int64 `json:"now_ms"`
 	Control    bool  `json:"control"` // the clock can be moved over the wire

@@ -160,8 +160,8 @@ func TestWebhookModes(t *testing.T) {
 	}
 }
 
-// The result of each answer. No redirect is followed, and a failure quotes the beginning of the
-// answer on one line.
+// Each HTTP status decides the result of its delivery. No redirect is followed, and a failure quotes
+// the beginning of the answer on one line.
 func TestWebhookAnswers(t *testing.T) {
 	var status int
 	var header http.Header

@@ -151,8 +151,8 @@ func TestMoment(t *testing.T) {
 	}
 }
 
-// TestTokens checks that a token is stored with the digest of its transaction, and that the store
-// is bounded.
+// TestTokens checks that find returns only instants of the same transaction, and that the number of
+// stored tokens is bounded.
 func TestTokens(t *testing.T) {
 	tokens, now := newTokens(), time.Duration(0)
 	tokens.elapsed = func() time.Duration { return now }

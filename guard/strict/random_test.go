@@ -78,7 +78,7 @@ type expression struct {
 	values item
 }
 
-// conditions are true for a missing item, or not.
+// conditions are conditions of writes. Some are true for a missing item, others are not.
 var conditions = []string{
 	"attribute_exists(pk)", "attribute_not_exists(pk)", "attribute_not_exists(a)", "attribute_exists(#t)", "attribute_not_exists(#t)", "a > :two", "a <> :two", "NOT a = :two",
 	"(a = :two)", "(attribute_not_exists(pk))", "attribute_not_exists(a) OR a < :two", "(attribute_exists(a) AND a < :two) OR attribute_not_exists(pk)",
@@ -86,7 +86,7 @@ var conditions = []string{
 	"((a = :two))", "a = ", "a = :undefined", "ttl > :now",
 }
 
-// condition returns one of them, rarely a wrong one.
+// condition returns a random condition, in rare cases an invalid one.
 func (p *pair) condition(kinds []string) expression {
 	n := len(kinds) - 4
 	if p.chance(5) {
@@ -99,7 +99,7 @@ func (p *pair) condition(kinds []string) expression {
 
 var nameTerms = map[string]string{"#t": "ttl", "#mayfly0": "b"}
 
-// use adds the names and values of a text's placeholders.
+// use adds the names and values of the placeholders that a text mentions.
 func (e *expression) use(p *pair, text string) {
 	for key, name := range nameTerms {
 		if mentions(text, key) {

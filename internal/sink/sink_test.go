@@ -104,7 +104,7 @@ type wire struct {
 	broken, shut atomic.Bool
 }
 
-// connect returns a Lazy whose attempts wait for permission.
+// connect returns a Lazy each of whose attempts to connect waits until the test permits it.
 func connect() (l *sink.Lazy[*wire], opened *atomic.Int32, permit chan error, made chan *wire) {
 	l, opened, permit, made = &sink.Lazy[*wire]{}, &atomic.Int32{}, make(chan error), make(chan *wire, 10)
 	l.Open = func(ctx context.Context) (*wire, error) {

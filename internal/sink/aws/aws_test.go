@@ -15,7 +15,7 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// unset takes a variable out of the environment until the test ends.
+// unset removes a variable from the environment until the test ends.
 func unset(t *testing.T, name string) {
 	t.Helper()
 	t.Setenv(name, "")

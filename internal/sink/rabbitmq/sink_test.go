@@ -279,7 +279,7 @@ func serveGarbage(t *testing.T) (address string) {
 	return l.Addr().String()
 }
 
-// proxy forwards between the sink and the broker until it is told to stop.
+// proxy forwards between the sink and the broker until a test stops it.
 type proxy struct {
 	net.Listener
 	stalled atomic.Bool

@@ -199,7 +199,7 @@ surplus: 1
 	}
 }
 
-// Entries are checked together: ARNs, names, limits, kinds.
+// All faults of all entries are reported at once: in ARNs, names, limits and kinds.
 func TestEntries(t *testing.T) {
 	_, err := load(t, `targets:
   - arn: arn:a
@@ -275,7 +275,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// Texts that are no file of targets at all.
+// A text that is no file of targets is an error that says so.
 func TestNoFile(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                               `targets file FILE: it is empty; it must begin with "targets:"`,
