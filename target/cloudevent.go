@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"iter"
+	"maps"
 	"mime"
 	"slices"
 	"strconv"
@@ -88,16 +89,8 @@ func (e CloudEvent) attributes() []eventAttribute {
 // extensions returns the delivery's attributes under valid names, sorted. A name that is taken gets
 // the prefix x.
 func (e CloudEvent) extensions() []eventAttribute {
-	if len(e.Attributes) == 0 {
-		return nil
-	}
-	names := make([]string, 0, len(e.Attributes))
-	for name := range e.Attributes {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	all := make([]eventAttribute, 0, len(names))
-	for _, original := range names {
+	var all []eventAttribute
+	for _, original := range slices.Sorted(maps.Keys(e.Attributes)) {
 		name := extensionName(original)
 		for name == "" || slices.Contains(reservedNames, name) || slices.ContainsFunc(all, func(a eventAttribute) bool { return a.name == name }) {
 			name = "x" + name

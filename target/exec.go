@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -249,12 +250,7 @@ func variables(d Delivery) []string {
 		"MAYFLY_DELIVERY_CONTENT_TYPE=" + variable(d.ContentType),
 		"MAYFLY_DELIVERY_TARGET=" + variable(d.TargetARN),
 	}
-	names := make([]string, 0, len(d.Attributes))
-	for name := range d.Attributes {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(d.Attributes)) {
 		env = append(env, "MAYFLY_ATTRIBUTE_"+variableName(name)+"="+variable(d.Attributes[name]))
 	}
 	return env

@@ -2,6 +2,7 @@ package target
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -192,12 +193,7 @@ func (w *Webhook) setHeaders(headers map[string]string) error {
 	if len(headers) > maxHeaders {
 		wrong.Add("headers", "%d are too many; the limit is %d", len(headers), maxHeaders)
 	}
-	names := make([]string, 0, len(headers))
-	for name := range headers {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		value, lower := headers[name], strings.ToLower(name)
 		switch {
 		case !isToken(name):

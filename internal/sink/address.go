@@ -3,6 +3,7 @@ package sink
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"slices"
@@ -21,17 +22,13 @@ type Address struct {
 // if the URL has none. Its error does not quote the URL.
 func ParseAddress(s string, port map[string]string) (Address, error) {
 	u, err := url.Parse(s)
-	var schemes []string
-	for scheme := range port {
-		schemes = append(schemes, scheme+"://")
-	}
-	slices.Sort(schemes)
-	usage := "must have the form " + schemes[0] + "host:" + port[strings.TrimSuffix(schemes[0], "://")]
+	schemes := slices.Sorted(maps.Keys(port))
+	usage := "must have the form " + schemes[0] + "://host:" + port[schemes[0]]
 	switch {
 	case err != nil:
 		return Address{}, errors.New(usage + "; a user's name and password in it are percent-encoded")
 	case port[u.Scheme] == "":
-		return Address{}, fmt.Errorf("must begin with one of %s", strings.Join(schemes, ", "))
+		return Address{}, fmt.Errorf("must begin with one of %s://", strings.Join(schemes, "://, "))
 	case u.Hostname() == "":
 		return Address{}, errors.New(usage + ": the host is missing")
 	case u.RawQuery != "" || u.Fragment != "":

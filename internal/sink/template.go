@@ -3,6 +3,7 @@ package sink
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -73,12 +74,7 @@ func ParseTemplate(s string) (Template, error) {
 }
 
 func knownFields() string {
-	var names []string
-	for name := range fields {
-		names = append(names, "{"+name+"}")
-	}
-	slices.Sort(names)
-	return strings.Join(names, ", ")
+	return "{" + strings.Join(slices.Sorted(maps.Keys(fields)), "}, {") + "}"
 }
 
 // Expand returns the template filled in for a delivery. It passes each field's value through clean,

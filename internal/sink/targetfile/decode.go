@@ -3,6 +3,7 @@ package targetfile
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -196,11 +197,7 @@ func (d *decoder) settings(v reflect.Value, node *yaml.Node, at places) {
 	d.pairs(node, func(key string, line int, value *yaml.Node) {
 		i, known := fields[key]
 		if !known {
-			var names []string
-			for name := range fields {
-				names = append(names, name)
-			}
-			slices.Sort(names)
+			names := slices.Sorted(maps.Keys(fields))
 			d.complain(line, "unknown setting %s; use one of %s", key, strings.Join(names, ", "))
 			return
 		}
