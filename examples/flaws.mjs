@@ -1,18 +1,18 @@
-// What the checks of the examples in JavaScript share. Only this file and the checks know of mayfly: they move its clock (POST /_mayfly/clock).
+// Shared by the checks of the examples in JavaScript. Only this file and the checks use mayfly's own API: they move its clock (POST /_mayfly/clock).
 import { setTimeout as sleep } from "node:timers/promises";
 
 const endpoint = process.env.AWS_ENDPOINT_URL;
 const flaws = [];
 
-export const SOON = 20_000; // ms to wait for what the server does by itself
+export const SOON = 20_000; // ms to wait for the server's background work
 export const HOUR = 3600;
 
-// flaw declares a scenario, which returns whether the flaw shows. expected says of each program whether it should.
+// flaw declares a scenario, which returns whether the flaw shows. expected has the wanted result of each program.
 export function flaw(number, title, expected, scenario) {
   flaws.push({ number, title, expected, scenario });
 }
 
-// run plays all scenarios with each program, tells what shows, and ends the process. The clock stands still but for what a scenario moves it, unless frozen is false.
+// run plays all scenarios with each program, prints which flaws show, and ends the process. Only scenarios move the clock, unless frozen is false.
 export async function run(programs, { frozen = true } = {}) {
   console.error = () => {}; // the functions' own logs
   console.warn = () => {};
@@ -38,7 +38,7 @@ export async function clock(action, body) {
   return answer.json();
 }
 
-// now is the database's present second.
+// now returns the database's present second.
 export async function now() {
   const answer = await fetch(`${endpoint}/_mayfly/clock`);
   return Math.floor((await answer.json()).now_ms / 1000);
@@ -46,7 +46,7 @@ export async function now() {
 
 export const setClock = (seconds) => clock("set", { to_ms: Math.round(seconds * 1000) });
 
-// until waits for what happens behind the endpoint's answers, and says whether it has.
+// until waits for a condition that the server brings about in the background. It returns whether the condition holds in time.
 export async function until(condition, patience = SOON) {
   for (const end = performance.now() + patience; ; await sleep(20)) {
     if (await condition()) return true;
@@ -54,5 +54,5 @@ export async function until(condition, patience = SOON) {
   }
 }
 
-// never says whether something does not happen, for as long as one would wait for it in vain.
+// never returns whether a condition stays false for a second.
 export const never = async (condition) => !(await until(condition, 1000));

@@ -1,5 +1,5 @@
-// What the checks of the sweepers share: a proxy in front of the endpoint, which delays, refuses and counts what a program asks, and mayfly guard as a process
-// behind it. Both kinds of programs, the published sweepers and guard, reach the endpoint only through the proxy; the checks themselves go there directly.
+// Shared by the checks of the sweepers: a proxy in front of the endpoint, which delays, refuses and counts requests, and mayfly guard as a process behind it.
+// The published sweepers and guard reach the endpoint only through the proxy. The checks themselves reach it directly.
 import { spawn } from "node:child_process";
 import http from "node:http";
 import { crc32 } from "node:zlib";
@@ -8,7 +8,7 @@ import { flaw, run, until } from "./flaws.mjs";
 
 const endpoint = process.env.AWS_ENDPOINT_URL;
 
-// Proxy passes requests on. around is given each of them, { op, body }, and a function that sends it on; what it returns, { status, body }, is the answer.
+// Proxy forwards requests. It calls around with each request, { op, body }, and a function that forwards it. The result, { status, body }, is the answer.
 export class Proxy {
   around = (request, next) => next(request);
   seen = []; // { op, body } of each request
@@ -26,7 +26,7 @@ export class Proxy {
     try {
       for await (const chunk of request) chunks.push(chunk);
     } catch {
-      return; // who asks was killed
+      return; // the client was killed
     }
     const text = Buffer.concat(chunks).toString();
     const op = (request.headers["x-amz-target"] ?? "").split(".").pop();
@@ -47,7 +47,7 @@ export class Proxy {
     }
   }
 
-  // reset forgets what was seen, and passes everything on again.
+  // reset forgets the requests so far, and forwards all later ones unchanged.
   reset() {
     this.seen = [];
     this.around = (request, next) => next(request);
@@ -56,16 +56,16 @@ export class Proxy {
   count = (matches) => this.seen.filter(matches).length;
 }
 
-// refusal is an answer of DynamoDB's that refuses a request.
+// refusal returns an error answer of DynamoDB.
 export const refusal = (type, message, status = 400) => ({ status, body: { __type: `com.amazonaws.dynamodb.v20120810#${type}`, message } });
 
-// removes says whether a request deletes anything of a table. Leases and the like lie in tables of their own.
+// removes returns whether a request deletes items of a table. Guard's own tables, such as leases, do not count.
 export const removes = ({ op, body }, table) =>
   (op === "DeleteItem" && body.TableName === table) ||
   (op === "BatchWriteItem" && (body.RequestItems[table] ?? []).some(({ DeleteRequest }) => DeleteRequest)) ||
   (op === "TransactWriteItems" && body.TransactItems.some(({ Delete }) => Delete?.TableName === table));
 
-// deletions counts the keys that requests delete of a table.
+// deletions counts the keys of a table that requests delete.
 export const deletions = (requests, table) =>
   requests.reduce((sum, { op, body }) => {
     if (op === "DeleteItem") return sum + (body.TableName === table ? 1 : 0);
@@ -77,7 +77,7 @@ export const deletions = (requests, table) =>
 const running = new Set();
 process.on("exit", () => running.forEach((guard) => guard.kill("SIGKILL")));
 
-// Guard is mayfly guard at work on one table.
+// Guard is a process of mayfly guard for one table.
 export class Guard {
   said = "";
 
@@ -96,11 +96,11 @@ export class Guard {
     await this.ended;
   }
 
-  // says waits for something in what it prints.
+  // says waits until the process has printed a text.
   says = (text) => until(() => this.said.includes(text));
 }
 
-// shared waits until two guards have divided a table between them, as their leases tell.
+// shared waits until the leases show that two guards share a table.
 export async function shared(documents, table) {
   const owners = async () => {
     const { Items } = await documents.send(new ScanCommand({ TableName: "mayfly.leases", ConsistentRead: true })).catch(() => ({ Items: [] }));
@@ -110,7 +110,7 @@ export async function shared(documents, table) {
   if (!(await until(async () => (await owners()) === 2))) throw new Error("the guards do not share the work");
 }
 
-// showing gives a function that declares a flaw which the published sweeper shows and guard does not. The scenario says, of a world of its own, whether it shows.
+// showing returns a function that declares a flaw of the published sweeper that guard lacks. The scenario gets a new world, and returns whether the flaw shows.
 export const showing = (World) => (number, title, options, scenario) =>
   flaw(number, title, { published: true, guard: false }, async (program) => {
     const w = await World.make(program, options);
@@ -121,7 +121,7 @@ export const showing = (World) => (number, title, options, scenario) =>
     }
   });
 
-// compare plays all scenarios with the published sweeper and with guard, or with one of them that PROGRAMS names.
+// compare plays all scenarios with the published sweeper and with guard, or only with the one that PROGRAMS names.
 export function compare(programs) {
   const chosen = process.env.PROGRAMS?.split(",") ?? Object.keys(programs);
   return run(Object.fromEntries(chosen.map((name) => [name, programs[name]])), { frozen: false });

@@ -1,7 +1,7 @@
 // A small event source mapping: reads a table's stream from its beginning and calls a Lambda handler with the records, as Lambda does.
 //
-// A batch that fails is given again, from the first record that the handler names (ReportBatchItemFailures), else whole. What a handler returns besides, a
-// statusCode of 500 for instance, is success.
+// A failed batch is repeated from the first record that the handler names (ReportBatchItemFailures), or as a whole if the handler throws. Any other result, for
+// instance a statusCode of 500, is success.
 import {
   DescribeStreamCommand,
   DynamoDBStreamsClient,
@@ -13,8 +13,8 @@ import {
 const BATCH = 100;
 
 export class Loop {
-  answers = []; // what the handler has returned
-  after = new Map(); // by shard: the last sequence number that is done with
+  answers = []; // the results of the handler
+  after = new Map(); // by shard: the last processed sequence number
   streams = new DynamoDBStreamsClient({});
 
   constructor(arn, handler) {
@@ -22,7 +22,7 @@ export class Loop {
     this.handler = handler;
   }
 
-  // drain hands over all records that there are. A batch that keeps failing stays for the next time.
+  // drain hands over all present records. A batch that fails too often stays for the next call.
   async drain(attempts = 3) {
     const { StreamDescription } = await this.streams.send(new DescribeStreamCommand({ StreamArn: this.arn }));
     for (const { ShardId } of StreamDescription.Shards) await this.drainShard(ShardId, attempts);
@@ -39,7 +39,7 @@ export class Loop {
     }
   }
 
-  // read gives the next records of a shard, as Lambda gives them to functions.
+  // read returns the next records of a shard, in the form of Lambda's events.
   async read(shard) {
     const { Records } = await this.streams.send(new GetRecordsCommand({ ShardIterator: await this.iterator(shard), Limit: BATCH }));
     return Records.map(({ userIdentity, ...record }) => ({
@@ -49,7 +49,7 @@ export class Loop {
     }));
   }
 
-  // iterator is where to go on: after what is done with, or, when that was more than a day ago, with the oldest record that there still is.
+  // iterator returns an iterator after the last processed record. If that record was trimmed, after a day, it begins at the oldest present one.
   async iterator(ShardId) {
     const position = (more) => this.streams.send(new GetShardIteratorCommand({ StreamArn: this.arn, ShardId, ...more }));
     const SequenceNumber = this.after.get(ShardId);
@@ -63,7 +63,7 @@ export class Loop {
     return (await position({ ShardIteratorType: "TRIM_HORIZON" })).ShardIterator;
   }
 
-  // call gives the index of the first record that failed, or undefined.
+  // call calls the handler. It returns the index of the first failed record, or undefined.
   async call(records) {
     let answer;
     try {

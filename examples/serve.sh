@@ -1,5 +1,5 @@
-# Sourced by the examples' run.sh: starts a server in memory whose clock can be moved, on a free port, and says where it is in AWS_ENDPOINT_URL. It ends with the script.
-# MAYFLY names the program; without it the one of this checkout is built. SERVE has the server's flags, where an example wants others.
+# Sourced by the examples' run.sh. Starts a server in memory with a movable clock on a free port, and exports its URL as AWS_ENDPOINT_URL. It ends with the script.
+# MAYFLY names the program; by default, it is built from this checkout. SERVE has further flags for the server.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[1]}")"
 

@@ -1,6 +1,6 @@
-// A butterfly's life without the published program's mistakes. An item for the butterfly, and one for each of its transitions, whose TTL is the moment of the
-// transition. When a transition's item has expired (and not when somebody deletes it), a Lambda function on the table's stream sends its details to Kinesis; another
-// function, on the Kinesis stream, performs it, unless the butterfly has come as far already.
+// A butterfly's life without the published program's mistakes. There is an item for the butterfly, and one for each of its transitions, whose TTL is the instant of
+// the transition. When a transition's item expires (a user's deletion does not count), a Lambda function on the table's stream sends its details to Kinesis. Another
+// function, on the Kinesis stream, performs the transition, unless the butterfly is already in that state or a later one.
 import { ConditionalCheckFailedException, DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DeleteCommand, DynamoDBDocumentClient, TransactWriteCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
 import { KinesisClient, PutRecordsCommand } from "@aws-sdk/client-kinesis";
@@ -11,21 +11,21 @@ const { TABLE, STREAM } = process.env;
 
 const states = ["egg", "larva", "cocoon", "butterfly", "dead"];
 
-// A transition is found by what it leads to, so that its time can be changed.
+// The key of a transition has the state to which it leads, and no time, so that its time can be changed.
 const transitionKey = (id, to) => ({ PK: id, SK: `TRANSITION#${to}` });
 
-// lay makes a butterfly, with the seconds at which it will change: [["larva", 1893456000], …].
+// lay creates a butterfly with its later states, each with its second: [["larva", 1893456000], …].
 export async function lay(id, transitions) {
   const Puts = [{ PK: id, SK: "BUTTERFLY", state: "egg", rank: 0 }, ...transitions.map(([to, TTL]) => ({ ...transitionKey(id, to), TTL, details: JSON.stringify({ id, to }) }))];
   await documents.send(new TransactWriteCommand({ TransactItems: Puts.map((Item) => ({ Put: { TableName: TABLE, Item } })) }));
 }
 
-// cancel takes a transition back.
+// cancel deletes a transition that has not happened yet.
 export async function cancel(id, _ttl, to) {
   await documents.send(new DeleteCommand({ TableName: TABLE, Key: transitionKey(id, to) }));
 }
 
-// postpone moves a transition that has not happened yet.
+// postpone changes the time of a transition that has not happened yet.
 export async function postpone(id, to, _ttl, later) {
   await documents.send(
     new UpdateCommand({
@@ -42,7 +42,7 @@ export async function postpone(id, to, _ttl, later) {
 const isExpiry = ({ eventName, userIdentity }) =>
   eventName === "REMOVE" && userIdentity?.type === "Service" && userIdentity.principalId === "dynamodb.amazonaws.com";
 
-// handler is the function on the table's stream. It names the first record whose message Kinesis did not take (ReportBatchItemFailures).
+// handler is the function on the table's stream. It names the first record whose message Kinesis refused (ReportBatchItemFailures).
 export const handler = async (event) => {
   const due = event.Records.filter((record) => isExpiry(record) && record.dynamodb.Keys.SK.S.startsWith("TRANSITION#"));
   for (let first = 0; first < due.length; first += 500) {
@@ -59,7 +59,7 @@ export const handler = async (event) => {
   return { batchItemFailures: [] };
 };
 
-// perform is the function on the Kinesis stream. What comes again, or after something later, changes nothing.
+// perform is the function on the Kinesis stream. A repeated message, or one that arrives after a later one, changes nothing.
 export const perform = async (event) => {
   for (const record of event.Records) {
     const { id, to } = JSON.parse(Buffer.from(record.kinesis.data, "base64"));

@@ -1,4 +1,4 @@
-// Runs published.mjs and careful.mjs against the endpoint, and checks of every known flaw of the pattern whether it shows.
+// Runs published.mjs and careful.mjs against the endpoint, and checks for each known flaw of the pattern whether it shows.
 import { randomUUID } from "node:crypto";
 import { CreateTableCommand, DynamoDBClient, UpdateTimeToLiveCommand } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient, GetCommand } from "@aws-sdk/lib-dynamodb";
@@ -26,7 +26,7 @@ await documents.send(
   new UpdateTimeToLiveCommand({ TableName: process.env.TABLE, TimeToLiveSpecification: { Enabled: true, AttributeName: "TTL" } }),
 );
 
-// World is a butterfly, with the program under test on the streams, which it has read up to now.
+// World is a butterfly, with the program under test on the streams, from their present end on.
 class World {
   id = "butterfly-" + randomUUID().slice(0, 8);
 
@@ -41,7 +41,7 @@ class World {
     return w;
   }
 
-  // live lets what is due happen: the function on the table's stream, then the one on Kinesis.
+  // live runs the function on the table's stream, then the one on Kinesis, for all records that there are.
   async live() {
     await this.loop.drain();
     const records = this.messages();

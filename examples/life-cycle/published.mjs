@@ -12,18 +12,18 @@ const { TABLE, STREAM } = process.env;
 
 const transitionItem = (id, to, ttl) => ({ PK: id, SK: `TRANSITION#${String(ttl).padStart(12, "0")}`, TTL: ttl, details: JSON.stringify({ id, to }) });
 
-// lay makes a butterfly, with the seconds at which it will change: [["larva", 1893456000], …].
+// lay creates a butterfly with its later states, each with its second: [["larva", 1893456000], …].
 export async function lay(id, transitions) {
   const Puts = [{ PK: id, SK: "BUTTERFLY", state: "egg" }, ...transitions.map(([to, ttl]) => transitionItem(id, to, ttl))];
   await documents.send(new TransactWriteCommand({ TransactItems: Puts.map((Item) => ({ Put: { TableName: TABLE, Item } })) }));
 }
 
-// cancel takes a transition back.
+// cancel deletes a transition.
 export async function cancel(id, ttl) {
   await documents.send(new DeleteCommand({ TableName: TABLE, Key: { PK: id, SK: transitionItem(id, "", ttl).SK } }));
 }
 
-// postpone moves a transition, whose sort key holds its time.
+// postpone changes the time of a transition, which is a part of its sort key.
 export async function postpone(id, to, ttl, later) {
   await cancel(id, ttl);
   await documents.send(new PutCommand({ TableName: TABLE, Item: transitionItem(id, to, later) }));

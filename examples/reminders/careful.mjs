@@ -1,8 +1,8 @@
 // Reminders without the published program's mistakes: a Lambda function on the table's stream keeps one schedule for each item that has a REMINDER_TIMESTAMP,
-// which sends a mail to the item's email at that time. It follows changes of the item and its removal.
+// and the schedule sends a mail to the item's email at that time. Changes and the removal of the item change and delete its schedule.
 //
-// The function names the first record that it could not handle (ReportBatchItemFailures), so that Lambda goes on from there. Whatever is redelivered has no
-// second effect: a schedule remembers the sequence number that it was made for, and no older record changes it.
+// The function names the first record that it could not handle (ReportBatchItemFailures), so that Lambda continues from there. A redelivered record has no
+// second effect: a schedule has the sequence number of its record, and no older record changes it.
 import { createHash } from "node:crypto";
 import {
   ConflictException,
@@ -33,7 +33,7 @@ export const handler = async (event) => {
   return { batchItemFailures: [] };
 };
 
-// reminderOf is what an item asks for. An item that was removed, or whose time or address nobody could make sense of, asks for nothing: trying again would not mend it.
+// reminderOf returns an item's time and address. It returns nothing for a removed item, and for an invalid time or address, which a retry would not mend.
 function reminderOf(image) {
   const at = new Date(image?.REMINDER_TIMESTAMP?.S);
   const email = image?.email?.S;
@@ -48,7 +48,7 @@ async function put(Name, { at, email }, sequenceNumber) {
   const schedule = {
     Name,
     Description: sequenceNumber,
-    // at() takes no zone and no fraction of a second; a time that has passed is now.
+    // at() has no zone and no fraction of a second. A past time counts as now.
     ScheduleExpression: `at(${at.toISOString().slice(0, 19)})`,
     ScheduleExpressionTimezone: "UTC",
     FlexibleTimeWindow: { Mode: "OFF" },
@@ -61,7 +61,7 @@ async function put(Name, { at, email }, sequenceNumber) {
         Source: SENDER,
         Destination: { ToAddresses: [email] },
         Message: { Subject: { Data: "A reminder" }, Body: { Text: { Data: "It is time." } } },
-        // Deliveries may come twice: this tells what is the same mail.
+        // A delivery may come twice: this ID identifies the mail.
         Tags: [{ Name: "reminder", Value: `${Name}-${sequenceNumber}` }],
       }),
     },
@@ -82,7 +82,7 @@ async function remove(Name, sequenceNumber) {
   }
 }
 
-// isNewer says whether a record is newer than what the schedule was made for.
+// isNewer returns whether a record is newer than the schedule's.
 async function isNewer(Name, sequenceNumber) {
   const { Description } = await scheduler.send(new GetScheduleCommand({ Name }));
   return BigInt(sequenceNumber) > BigInt(Description);

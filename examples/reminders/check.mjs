@@ -1,6 +1,6 @@
-// Runs published.mjs and careful.mjs against the endpoint, and checks of every known flaw of the pattern whether it shows.
+// Runs published.mjs and careful.mjs against the endpoint, and checks for each known flaw of the pattern whether it shows.
 //
-// Mails go nowhere here: the server records deliveries to targets that are not mapped, in the table mayfly.recorded.
+// No mail is sent: the server records deliveries to unmapped targets in the table mayfly.recorded.
 import { randomUUID } from "node:crypto";
 import { CreateTableCommand, DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DeleteCommand, DynamoDBDocumentClient, PutCommand, QueryCommand } from "@aws-sdk/lib-dynamodb";
@@ -40,7 +40,7 @@ class World {
   put = (id, REMINDER_TIMESTAMP) => documents.send(new PutCommand({ TableName: this.name, Item: { id, REMINDER_TIMESTAMP, email: this.email } }));
   remove = (id) => documents.send(new DeleteCommand({ TableName: this.name, Key: { id } }));
 
-  // mails are those that were sent since this world was made.
+  // mails returns the mails since the creation of this world.
   mails = async () => (await allMails()).filter(({ id }) => !this.before.some((mail) => mail.id === id));
   has = (count) => until(async () => (await this.mails()).length >= count);
 }

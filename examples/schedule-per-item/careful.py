@@ -1,8 +1,8 @@
-"""Near-real-time TTL without the published program's mistakes: a Lambda function on the table's stream keeps one schedule per item that has a TTL, which
-deletes the item at its TTL if that is still its TTL.
+"""Near-real-time TTL without the published program's mistakes: a Lambda function on the table's stream keeps one schedule for each item with a TTL. The
+schedule deletes the item at that instant, unless its TTL has changed.
 
-The function reports the first record that it could not handle (ReportBatchItemFailures), so that Lambda goes on from there. Whatever is redelivered has no
-second effect: a schedule remembers the sequence number that it was made for, and no older record changes it.
+The function reports the first record that it could not handle (ReportBatchItemFailures), so that Lambda continues from there. A redelivered record has no
+second effect: a schedule has the sequence number of its record, and no older record changes it.
 """
 
 import hashlib
@@ -34,14 +34,14 @@ def lambda_handler(event, context):
 
 
 def backfill(table):
-    """Makes the schedules of the items that were there before the stream. Their records, if there are any, come later than 0."""
+    """Creates the schedules of items that are older than the stream. Their sequence number is 0, so any record of theirs is newer."""
     for page in dynamodb.get_paginator("scan").paginate(TableName=table):
         for item in page["Items"]:
             handle(table, key_of(table, item), item, 0)
 
 
 def handle(table, key, image, sequence):
-    """Brings an item's schedule in line with what a record, or a scan, says of the item."""
+    """Creates, changes or deletes an item's schedule to match the item in a record or a scan."""
     ttl = image.get(TTL, {}).get("N")
     if ttl is None:
         remove(table, key, sequence)
@@ -79,7 +79,7 @@ def remove(table, key, sequence):
 
 
 def newer(group, name, sequence):
-    """Says whether a record is newer than what the schedule was made for."""
+    """Returns whether a record is newer than the schedule's."""
     return sequence > int(scheduler.get_schedule(GroupName=group, Name=name)["Description"])
 
 
@@ -95,18 +95,18 @@ def group_of(table):
 
 
 def schedule_name(key):
-    """A name for any key: keys may have any type, any length and any characters."""
+    """Returns a schedule's name for a key, which may have any type, length and characters."""
     return "item-" + hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:40]
 
 
 def expression(ttl):
-    """The first whole second at which the TTL has passed, in UTC."""
+    """Returns the first whole second at which the TTL has passed, in UTC."""
     at = int(Decimal(ttl).to_integral_value(rounding=ROUND_CEILING))
     return f"at({datetime.fromtimestamp(at, timezone.utc).strftime('%Y-%m-%dT%H:%M:%S')})"
 
 
 def target(table, key, ttl):
-    """Deletes the item unless its TTL has been moved or taken away meanwhile."""
+    """Deletes the item unless its TTL was changed or removed meanwhile."""
     return {
         "Arn": "arn:aws:scheduler:::aws-sdk:dynamodb:deleteItem",
         "RoleArn": ROLE_ARN,

@@ -1,6 +1,6 @@
-"""Runs published.py and careful.py against the endpoint, and checks of every known flaw of the pattern whether it shows.
+"""Runs published.py and careful.py against the endpoint, and checks for each known flaw of the pattern whether it shows.
 
-This is the only part that knows of mayfly: it moves the clock (POST /_mayfly/clock), and looks at the dead letters.
+Only this file uses mayfly's own API: it moves the clock (POST /_mayfly/clock), and reads the dead letters.
 """
 
 import importlib
@@ -17,7 +17,7 @@ import boto3
 from lambda_loop import Loop
 
 ENDPOINT = os.environ["AWS_ENDPOINT_URL"]
-SOON = 20  # seconds to wait for what the server does by itself
+SOON = 20  # seconds to wait for the server's background work
 HOUR = 3600
 
 dynamodb = boto3.client("dynamodb", endpoint_url=ENDPOINT)
@@ -27,7 +27,7 @@ flaws = []
 
 
 def flaw(number, title, published, careful):
-    """Declares a scenario. It returns whether the flaw shows; published and careful say whether it should."""
+    """Declares a scenario, which returns whether the flaw shows. published and careful are the wanted results."""
 
     def declare(scenario):
         flaws.append((number, title, {"published": published, "careful": careful}, scenario))
@@ -43,7 +43,7 @@ def clock(action, **body):
 
 
 def now():
-    """The database's present second."""
+    """Returns the database's present second."""
     return clock("")["now_ms"] // 1000
 
 
@@ -52,7 +52,7 @@ def set_clock(seconds):
 
 
 def until(condition):
-    """Waits for what happens behind the endpoint's answers. Says whether it has."""
+    """Waits for a condition that the server brings about in the background. Returns whether it holds in time."""
     deadline = time.monotonic() + SOON
     while not condition():
         if time.monotonic() > deadline:
@@ -106,7 +106,7 @@ class World:
         return "Item" in dynamodb.get_item(TableName=self.name, Key=self.key(sk), ConsistentRead=True)
 
     def schedules(self):
-        """The schedules that delete items of this table."""
+        """Returns the schedules that delete items of this table."""
         found = []
         for page in scheduler.get_paginator("list_schedules").paginate():
             for listed in page["Schedules"]:
@@ -188,7 +188,7 @@ def renewed(handler):
     w, at = World(handler), now() + HOUR
     w.put("a", at)
     w.loop.drain()
-    w.update("a", "SET #ttl = :t", t=at + HOUR)  # the function has not heard of it yet
+    w.update("a", "SET #ttl = :t", t=at + HOUR)  # before the function has read the record
     set_clock(at)
     if not until(lambda: not w.schedules()):
         sys.exit("the schedule did not fire")

@@ -1,7 +1,7 @@
 """A small event source mapping: reads a table's stream from its beginning and calls a Lambda handler with the records, as Lambda does.
 
-A batch that fails is given again, from the first record that the handler names (ReportBatchItemFailures), else whole. What a handler returns besides, a
-statusCode of 500 for instance, is success.
+A failed batch is repeated from the first record that the handler names (ReportBatchItemFailures), or as a whole if the handler raises. Any other result, for
+instance a statusCode of 500, is success.
 """
 
 import os
@@ -16,11 +16,11 @@ class Loop:
         self.arn = stream_arn
         self.handler = handler
         self.streams = boto3.client("dynamodbstreams", endpoint_url=os.environ.get("AWS_ENDPOINT_URL"))
-        self.after = {}  # by shard: the last sequence number that is done with
-        self.answers = []  # what the handler has returned
+        self.after = {}  # by shard: the last processed sequence number
+        self.answers = []  # the results of the handler
 
     def drain(self, attempts=3):
-        """Hands over all records that there are. A batch that keeps failing stays for the next time."""
+        """Hands over all present records. A batch that fails too often stays for the next call."""
         for shard in self.streams.describe_stream(StreamArn=self.arn)["StreamDescription"]["Shards"]:
             self.drain_shard(shard["ShardId"], attempts)
 
@@ -40,7 +40,7 @@ class Loop:
         return self.streams.get_records(ShardIterator=self.iterator(shard), Limit=BATCH)["Records"]
 
     def iterator(self, shard):
-        """Where to go on: after what is done with, or, when that was more than a day ago, with the oldest record that there still is."""
+        """Returns an iterator after the last processed record. If that record was trimmed, after a day, it begins at the oldest present one."""
         of = {"StreamArn": self.arn, "ShardId": shard}
         if shard in self.after:
             try:
@@ -50,7 +50,7 @@ class Loop:
         return self.streams.get_shard_iterator(ShardIteratorType="TRIM_HORIZON", **of)["ShardIterator"]
 
     def call(self, records):
-        """Calls the handler and gives the index of the first record that failed, or None."""
+        """Calls the handler. Returns the index of the first failed record, or None."""
         event = {"Records": [self.as_event(record) for record in records]}
         try:
             answer = self.handler(event, None)
@@ -62,7 +62,7 @@ class Loop:
         return min((numbers.index(name) for name in named), default=None)
 
     def as_event(self, record):
-        """A record as Lambda gives it to functions."""
+        """Returns a record in the form of Lambda's events."""
         event = {**record, "eventSourceARN": self.arn}
         event["dynamodb"] = {**record["dynamodb"], "ApproximateCreationDateTime": record["dynamodb"]["ApproximateCreationDateTime"].timestamp()}
         if "userIdentity" in record:

@@ -1,6 +1,6 @@
-// Runs the published sweeper and mayfly guard on the same data, and checks of every known flaw of the pattern whether it shows.
+// Runs the published sweeper and mayfly guard on the same data, and checks for each known flaw of the pattern whether it shows.
 //
-// The function is called as the schedule would have called it in the last minutes, by invoke.py. Guard goes by the endpoint's clock, for which all this is past, too.
+// invoke.py calls the function at the instants of the last minutes, as the schedule would have. Guard follows the endpoint's clock, by which these instants are past, too.
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -17,11 +17,11 @@ const PERIOD = 5 * MINUTE;
 const HOUR = 3600;
 const iso = (seconds) => new Date(seconds * 1000).toISOString().slice(0, 19) + "Z";
 
-// World is a table of logins with a sparse index of shards, and one of the programs that delete from it. T is when the schedule has last run.
+// World is a table of logins with a sparse index of shards, and one of the programs that delete from it. T is the last run of the schedule.
 class World {
   table = "logins-" + randomUUID().slice(0, 8);
   guards = [];
-  zone = "UTC"; // of the machine that the program runs on
+  zone = "UTC"; // of the program's machine
 
   static async make(program, { shards = 4 } = {}) {
     const w = new World();
@@ -46,7 +46,7 @@ class World {
     return w;
   }
 
-  // item is a login as it is published, but for guard with a TTL in epoch seconds.
+  // item returns a login in the published form. For guard its TTL is in epoch seconds.
   item(id, at) {
     const TTL = this.program.type === "S" ? iso(at) : at;
     return { PK: "user", SK: id, TTL, GSI_PK: String(Math.floor(Math.random() * this.shards)) };
@@ -61,10 +61,10 @@ class World {
     }
   }
 
-  // sweep lets the function run at some instants, or guard from now on.
+  // sweep runs the function at these instants, or starts guard.
   sweep = (...instants) => this.program.sweep(this, instants);
 
-  // gone says whether an item is gone, for which guard has a moment.
+  // gone returns whether an item is gone. It waits a moment for guard.
   gone = (id) => this.program.gone(async () => !(await this.get(id)));
   empty = () => this.program.gone(async () => (await this.items()).length === 0);
 

@@ -8,7 +8,7 @@ TIMEOUT = 3
 
 
 class Clock(datetime.datetime):
-    """What the function takes for the wall clock. It has the local time zone, as the real one."""
+    """The wall clock of the function. It has the local time zone, as the real one."""
 
     @classmethod
     def now(cls, tz=None):

@@ -1,5 +1,5 @@
-"""Deletion within minutes through a sharded index, as it is published: each item that can expire carries the number of a shard, a schedule of rate(5 minutes)
-calls a Lambda function, which asks a sparse index for what has expired, shard after shard, and deletes it.
+"""Deletion within minutes through a sharded index, as it is published: each item that can expire has the number of a shard. A schedule of rate(5 minutes)
+calls a Lambda function, which queries a sparse index for expired items, shard after shard, and deletes them.
 
 Written from the description of the pattern, mistakes included: README.md lists them.
 """
@@ -24,7 +24,7 @@ def lambda_handler(event, context):
 
 
 def expired(shard, now):
-    """The keys of a shard's items whose TTL has passed."""
+    """Returns the keys of a shard's items whose TTL has passed."""
     request = {
         "IndexName": INDEX_NAME,
         "KeyConditionExpression": "GSI_PK = :shard AND #ttl < :now",

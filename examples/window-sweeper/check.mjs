@@ -1,7 +1,6 @@
-// Runs the published sweeper and mayfly guard on the same data, and checks of every known flaw of the pattern whether it shows.
+// Runs the published sweeper and mayfly guard on the same data, and checks for each known flaw of the pattern whether it shows.
 //
-// The rule's events are given to the function as they would have come in the last minutes: it knows the time only from them. Guard goes by the endpoint's clock, for
-// which all this is past, too.
+// The function gets the rule's events of the last minutes, and takes the time from them. Guard follows the endpoint's clock, by which these events are past, too.
 import { createHash, randomUUID } from "node:crypto";
 import { CreateTableCommand, DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient, GetCommand, PutCommand, ScanCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
@@ -20,7 +19,7 @@ const date = (seconds) => new Date(seconds * 1000);
 // World is a table with an index of expiration windows, and one of the programs that delete from it. T is the end of a window, some minutes ago.
 class World {
   table = "expirationTable-" + randomUUID().slice(0, 8);
-  errors = []; // what the function has thrown
+  errors = []; // that the function has thrown
   guards = [];
 
   static async make(program, { sortKey, projection = "ALL", stream } = {}) {
@@ -49,10 +48,10 @@ class World {
 
   put = (itemId, at, more) => put(this.table, { itemId, ...more }, date(at));
 
-  // sweep lets the function have the events of some minutes, or guard run from now on.
+  // sweep calls the function with the events of some minutes, or starts guard.
   sweep = (...minutes) => this.program.sweep(this, minutes);
 
-  // gone says whether an item is gone, for which guard has a moment.
+  // gone returns whether an item is gone. It waits a moment for guard.
   gone = (itemId, more) => this.program.gone(async () => !(await this.get(itemId, more)));
 
   get = async (itemId, more) => (await documents.send(new GetCommand({ TableName: this.table, Key: { itemId, ...more }, ConsistentRead: true }))).Item;

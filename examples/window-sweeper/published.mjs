@@ -1,5 +1,5 @@
-// Deletion within a minute through an index of expiration windows, as it is published: each item carries, besides its TTL, the window of time in which that TTL
-// lies; a rule calls a Lambda function every minute, which asks an index for the window that has just ended, and deletes what it finds.
+// Deletion within a minute through an index of expiration windows, as it is published. Besides its TTL, each item has the window of time in which the TTL lies. Every
+// minute a rule calls a Lambda function, which queries an index for the window that has just ended, and deletes the items in it.
 //
 // Written from the description of the pattern, mistakes included: README.md lists them.
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
@@ -19,13 +19,13 @@ export function expirationWindow(date, minutes = 1) {
   return `${start.toISOString()}_${end.toISOString()}`;
 }
 
-// put writes an item that shall go at a date.
+// put writes an item that expires at a date.
 export async function put(TableName, item, date) {
   const Item = { ...item, ttl: Math.floor(date.getTime() / 1000), expirationWindow: expirationWindow(date) };
   await documents.send(new PutCommand({ TableName, Item }));
 }
 
-// renew lets an item go at a later date.
+// renew changes the date at which an item expires.
 export async function renew(TableName, Key, date) {
   await documents.send(
     new UpdateCommand({

@@ -1,4 +1,4 @@
-# One schedule per item: a function on the table's stream keeps an EventBridge schedule for each item with a TTL, which deletes it then, if that is still its TTL.
+# One schedule per item: a function on the table's stream keeps an EventBridge schedule for each item with a TTL. The schedule deletes the item at that instant, unless its TTL has changed.
 
 terraform {
   required_version = ">= 1.5"

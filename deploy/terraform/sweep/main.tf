@@ -1,4 +1,4 @@
-# The scheduled sweep: every minute a function removes what has expired, through the table's expiration-window index (or an index of shards).
+# The scheduled sweep: every minute a function removes the expired items, through the table's expiration-window index (or an index of shards).
 
 terraform {
   required_version = ">= 1.5"
