@@ -10,6 +10,7 @@ import (
 
 	"github.com/mayflydb/mayfly/guard/internal/armed"
 	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/invariant"
 )
 
 // arm keeps the entry in memory until its deadline, and removes the item then. A later entry of the
@@ -58,6 +59,9 @@ func (g *Guard) remove(ctx context.Context) {
 func (g *Guard) pump(ctx context.Context, jobs chan<- []armed.Removal) error {
 	for {
 		batch, next := g.armed.Take(g.now(), max(g.o.Batch, 1))
+		if invariant.Enabled {
+			g.checkDue(batch)
+		}
 		if len(batch) == 0 {
 			if err := g.sleep(ctx, next, g.armed.Wake); err != nil {
 				return err
@@ -72,6 +76,15 @@ func (g *Guard) pump(ctx context.Context, jobs chan<- []armed.Removal) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+	}
+}
+
+// checkDue checks that taken removals are due by the lower bound of the endpoint's clock.
+func (g *Guard) checkDue(batch []armed.Removal) {
+	now := g.local.Millis()
+	low, _ := g.low(now)
+	for _, f := range batch {
+		invariant.CheckUnless(f.At <= now+low, []invariant.Fault{invariant.UpperBound}, "item %q is due at %d and removed at %d or later", f.Key, f.At, now+low)
 	}
 }
 
@@ -134,12 +147,16 @@ func (g *Guard) delete(ctx context.Context, f armed.Removal) (units float64, err
 		TableName: &g.o.Table, Key: g.table.Attributes(f.Key), ConditionExpression: &condition, ExpressionAttributeNames: names, ExpressionAttributeValues: values,
 		ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 	}
-	if g.o.Archive != nil {
+	if g.o.Archive != nil || invariant.Enabled {
 		in.ReturnValues = types.ReturnValueAllOld
 	}
 	out, err := g.once.DeleteItem(ctx, in)
 	if err != nil {
 		return units, err
+	}
+	if invariant.Enabled && out.Attributes != nil {
+		same := g.table.Armed(out.Attributes, f.Entry)
+		invariant.CheckUnless(same, []invariant.Fault{invariant.Unconditional}, "item %q was renewed and is removed for its deadline %s", f.Key, f.Text())
 	}
 	if g.o.Archive != nil {
 		g.archiveFinal(ctx, f, image, out.Attributes)

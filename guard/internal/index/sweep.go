@@ -246,10 +246,12 @@ func (s *sweeper) awaitRoom(ctx context.Context, reached int64) (enough bool, er
 // watermark returns the instant at which a sweep continues after a crash. It reads the pending
 // deadlines last: those armed meanwhile are later.
 func (s *sweeper) watermark() int64 {
-	if invariant.Injected(invariant.DoneEarly) {
-		return min(s.caught.Load(), s.swept)
+	mark, pending := min(s.caught.Load(), s.swept), s.seen.Pending()
+	if !invariant.Injected(invariant.DoneEarly) {
+		mark = min(mark, pending)
 	}
-	return min(s.caught.Load(), s.swept, s.seen.Pending())
+	invariant.CheckUnless(mark <= pending, []invariant.Fault{invariant.DoneEarly}, "the watermark %d passes the unfinished deadline %d", mark, pending)
+	return mark
 }
 
 // saveEvery is after how many ms the watermark is written.

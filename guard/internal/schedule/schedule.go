@@ -382,9 +382,14 @@ func (s *Strategy) unchanged(r News) bool {
 // follow updates an item's schedule. It calls done when nothing remains to be done.
 func (s *Strategy) follow(ctx context.Context, c *change, done func()) error {
 	var err error
+	ended, end := false, done
+	done = func() {
+		invariant.CheckUnless(ended, []invariant.Fault{invariant.DoneEarly}, "records of item %q are done before its schedule is", c.key)
+		end()
+	}
 	if invariant.Injected(invariant.DoneEarly) {
 		done()
-		done = func() {}
+		end = func() {}
 	}
 	switch {
 	case c.same, s.outdated(c):
@@ -392,6 +397,7 @@ func (s *Strategy) follow(ctx context.Context, c *change, done func()) error {
 		s.note(c)
 		c.e.Armer = armed.Func(func(armed.Outcome) {
 			s.forget(c)
+			ended = true
 			done()
 		})
 		_, err := s.ArmWithRoom(ctx, c.e, s.Arm)
@@ -406,6 +412,7 @@ func (s *Strategy) follow(ctx context.Context, c *change, done func()) error {
 		}
 	}
 	if err == nil {
+		ended = true
 		done()
 	}
 	return err

@@ -22,6 +22,7 @@ import (
 	"github.com/mayflydb/mayfly/guard/internal/strategy"
 	"github.com/mayflydb/mayfly/guard/internal/table"
 	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/invariant"
 	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
@@ -161,6 +162,7 @@ func (s *Strategy) partition() string {
 // is escaped.
 func (s *Strategy) input(e armed.Entry) (string, error) {
 	condition, names, values := s.Table.Condition(e)
+	invariant.CheckUnless(!strings.Contains(condition, " OR "), []invariant.Fault{invariant.Unconditional}, "a schedule deletes its item if %s", condition)
 	in := map[string]any{"TableName": s.Table.Name, "ConditionExpression": condition, "ExpressionAttributeNames": names}
 	for member, attributes := range map[string]map[string]types.AttributeValue{"Key": s.Table.Attributes(e.Key), "ExpressionAttributeValues": values} {
 		text, err := attributevalue.MarshalMapJSON(attributes) // in any order

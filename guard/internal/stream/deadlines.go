@@ -305,7 +305,14 @@ func (s *store) put(ctx context.Context, e *row) error {
 		in.ExpressionAttributeNames["#by"] = attrBy
 		in.ExpressionAttributeValues = map[string]types.AttributeValue{":by": attr.S(e.by)}
 	}
-	_, err := s.db.PutItem(ctx, in)
+	if invariant.Enabled {
+		in.ReturnValues = types.ReturnValueAllOld
+	}
+	out, err := s.db.PutItem(ctx, in)
+	if invariant.Enabled && err == nil {
+		before := attr.String(out.Attributes[attrBy])
+		invariant.CheckUnless(before <= e.by, []invariant.Fault{invariant.OverwriteNewer}, "the row of record %q overwrites that of record %q", e.by, before)
+	}
 	return unlessUnmet(err)
 }
 
@@ -322,7 +329,14 @@ func (s *store) drop(ctx context.Context, e *row) error {
 		in.ExpressionAttributeNames = map[string]string{"#by": attrBy}
 		in.ExpressionAttributeValues = map[string]types.AttributeValue{":by": attr.S(e.by)}
 	}
-	_, err := s.db.DeleteItem(ctx, in)
+	if invariant.Enabled {
+		in.ReturnValues = types.ReturnValueAllOld
+	}
+	out, err := s.db.DeleteItem(ctx, in)
+	if invariant.Enabled && err == nil && e.by != "" {
+		before := attr.String(out.Attributes[attrBy])
+		invariant.Check(before <= e.by, "record %q deletes the row of record %q", e.by, before)
+	}
 	return unlessUnmet(err)
 }
 

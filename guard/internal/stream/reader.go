@@ -16,10 +16,15 @@ import (
 
 // Handle updates the deadline table with a page of a shard's records.
 func (s *Strategy) Handle(ctx context.Context, shard string, records []consume.Record) error {
-	if invariant.Injected(invariant.DoneEarly) {
+	written := false
+	done := func() {
+		invariant.CheckUnless(written, []invariant.Fault{invariant.DoneEarly}, "records of shard %s are done before their deadlines are written", shard)
 		for i := range records {
 			records[i].Done()
 		}
+	}
+	if invariant.Injected(invariant.DoneEarly) {
+		done()
 	}
 	if records = s.unhandled(shard, records); len(records) == 0 {
 		return nil
@@ -44,10 +49,8 @@ func (s *Strategy) Handle(ctx context.Context, shard string, records []consume.R
 		}
 		return err
 	}
-	for i := range records {
-		if !invariant.Injected(invariant.DoneEarly) {
-			records[i].Done()
-		}
+	if written = true; !invariant.Injected(invariant.DoneEarly) {
+		done()
 	}
 	s.handled(shard, records)
 	return nil

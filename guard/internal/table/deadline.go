@@ -3,6 +3,7 @@ package table
 import (
 	"errors"
 	"fmt"
+	"math/big"
 	"reflect"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
@@ -64,6 +65,10 @@ func Deadline(v types.AttributeValue) (value string, at int64, err error) {
 		return "", 0, fmt.Errorf("%s is after the year 5138: it looks like milliseconds and must be seconds", n)
 	case at <= 0:
 		return "", 0, fmt.Errorf("%s is not after 1970", n)
+	}
+	if invariant.Enabled {
+		exact, ok := new(big.Rat).SetString(n)
+		invariant.CheckUnless(!ok || big.NewRat(at, 1000).Cmp(exact) >= 0, []invariant.Fault{invariant.DropFraction}, "the deadline %s counts as reached at %d ms", n, at)
 	}
 	return n, at, nil
 }
