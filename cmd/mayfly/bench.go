@@ -44,7 +44,6 @@ type benchCommand struct {
 	Role string `hidden:"" help:"Role of a process of a run."`
 }
 
-// Help returns the text of --help below the flags.
 func (benchCommand) Help() string {
 	return `Examples:
 
@@ -77,10 +76,10 @@ func (c benchCommand) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	progress := newStepDisplay(s.err)
-	options.Progress = progress.show
+	line := newBar(s.err)
+	options.Progress = showSteps(s.err, line)
 	report, err := bench.Run(ctx, options)
-	progress.end()
+	line.clear()
 	if ctx.Err() != nil {
 		return errors.New("interrupted; its tables and files are removed")
 	}
@@ -88,7 +87,11 @@ func (c benchCommand) Run(ctx context.Context, s streams) error {
 		return adviseBench(err)
 	}
 	report.Command = strings.Join(append([]string{"mayfly"}, os.Args[1:]...), " ")
-	err = errors.Join(err, c.print(s, report))
+	if c.JSON {
+		err = errors.Join(err, writeIndentedJSON(s.out, report))
+	} else {
+		err = errors.Join(err, report.WriteTable(s.out))
+	}
 	if whole == nil {
 		whole = report
 	} else if merged := whole.Merge(report); merged != nil {
@@ -161,14 +164,6 @@ func adviseBench(err error) error {
 		return misusedOptions(wrong.Err, nil, "mayfly bench --help")
 	}
 	return err
-}
-
-// print writes the report to standard output, as a table or as JSON.
-func (c benchCommand) print(s streams, report *bench.Report) error {
-	if c.JSON {
-		return writeIndentedJSON(s.out, report)
-	}
-	return report.WriteTable(s.out)
 }
 
 // writeFile writes a file, or nothing if the name is empty.

@@ -7,29 +7,19 @@ import (
 	"github.com/mayflydb/mayfly/internal/bench"
 )
 
-// stepDisplay shows the steps of a run: one redrawn line on a terminal, otherwise a line for each
-// finished step.
-type stepDisplay struct {
-	out io.Writer
-	bar bar
-}
-
-func newStepDisplay(out io.Writer) *stepDisplay { return &stepDisplay{out, newBar(out)} }
-
-func (d *stepDisplay) show(s bench.Step) {
-	total := max(s.Total, s.Done)
-	if d.bar.terminal == nil {
+// showSteps returns a function that shows the steps of a run: in one redrawn line on a terminal,
+// otherwise in a line for each finished step.
+func showSteps(out io.Writer, b bar) func(bench.Step) {
+	return func(s bench.Step) {
+		total, text := max(s.Total, s.Done), s.Text
 		if s.Result != "" {
-			fmt.Fprintf(d.out, "%d/%d %s: %s\n", s.Done, total, s.Text, s.Result)
+			text += ": " + s.Result
 		}
-		return
+		switch {
+		case b.terminal != nil:
+			b.draw(int64(s.Done), int64(total), text)
+		case s.Result != "":
+			fmt.Fprintf(out, "%d/%d %s\n", s.Done, total, text)
+		}
 	}
-	text := s.Text
-	if s.Result != "" {
-		text += ": " + s.Result
-	}
-	d.bar.draw(int64(s.Done), int64(total), text)
 }
-
-// end clears the line, so that the report begins on an empty one.
-func (d *stepDisplay) end() { d.bar.clear() }

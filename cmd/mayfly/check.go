@@ -15,7 +15,6 @@ type checkCommand struct {
 	JSON bool   `name:"json" help:"Print every fault as a JSON line, and a summary as the last one."`
 }
 
-// Help returns the text of --help below the flags.
 func (checkCommand) Help() string {
 	return `Example:
 

@@ -65,7 +65,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return report(stderr, selected.(runner).Run(ctx, out))
 }
 
-// runner is a command.
+// runner is a command. The text of its method Help, if it has one, is part of --help.
 type runner interface {
 	Run(ctx context.Context, s streams) error
 }

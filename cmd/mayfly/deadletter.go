@@ -20,7 +20,6 @@ type deadletterCommand struct {
 	Delete  deadletterDeleteCommand  `cmd:"" help:"Delete dead letters."`
 }
 
-// Help returns the text of --help below the flags.
 func (deadletterCommand) Help() string {
 	return `Examples:
 

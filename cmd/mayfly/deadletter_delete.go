@@ -8,7 +8,6 @@ import (
 
 type deadletterDeleteCommand struct{ chosenFlags }
 
-// Help returns the text of --help below the flags.
 func (deadletterDeleteCommand) Help() string {
 	return `Examples:
 

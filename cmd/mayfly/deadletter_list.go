@@ -16,7 +16,6 @@ type deadletterListCommand struct {
 	endpointFlags
 }
 
-// Help returns the text of --help below the flags.
 func (deadletterListCommand) Help() string {
 	return `Examples:
 

@@ -8,7 +8,6 @@ import (
 
 type deadletterRedriveCommand struct{ chosenFlags }
 
-// Help returns the text of --help below the flags.
 func (deadletterRedriveCommand) Help() string {
 	return `Examples:
 

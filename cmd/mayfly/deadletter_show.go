@@ -19,7 +19,6 @@ type deadletterShowCommand struct {
 	endpointFlags
 }
 
-// Help returns the text of --help below the flags.
 func (deadletterShowCommand) Help() string {
 	return `Examples:
 

@@ -25,7 +25,6 @@ type demoCommand struct {
 	logFlags
 }
 
-// Help returns the text of --help below the flags.
 func (demoCommand) Help() string {
 	return `Example:
 

@@ -17,7 +17,6 @@ type guardCommand struct {
 	Proxy  guardProxyCommand  `cmd:"" help:"Run a proxy that hides expired items from clients until they are removed."`
 }
 
-// Help returns the text of --help below the flags.
 func (guardCommand) Help() string {
 	return `Examples:
 

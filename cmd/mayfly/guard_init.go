@@ -27,7 +27,6 @@ type guardInitCommand struct {
 	logFlags
 }
 
-// Help returns the text of --help below the flags.
 func (guardInitCommand) Help() string {
 	return `Examples:
 

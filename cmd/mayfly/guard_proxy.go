@@ -29,7 +29,6 @@ type guardProxyCommand struct {
 	logFlags
 }
 
-// Help returns the text of --help below the flags.
 func (guardProxyCommand) Help() string {
 	return `Examples:
 

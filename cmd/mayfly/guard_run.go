@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -56,7 +55,6 @@ type guardRunCommand struct {
 	logFlags
 }
 
-// Help returns the text of --help below the flags.
 func (guardRunCommand) Help() string {
 	return `Examples:
 
@@ -251,7 +249,7 @@ func (c guardRunCommand) serveMetrics(s streams, metrics *admin.Guard, tables []
 		}
 		return nil
 	}
-	server := &http.Server{Handler: metrics.Handler(ready), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute}
+	server := newServer(metrics.Handler(ready))
 	served := make(chan struct{})
 	go func() {
 		defer close(served)

@@ -25,7 +25,6 @@ type guardStatusCommand struct {
 	endpointFlags
 }
 
-// Help returns the text of --help below the flags.
 func (guardStatusCommand) Help() string {
 	return `Examples:
 

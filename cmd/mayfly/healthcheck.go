@@ -21,7 +21,6 @@ type healthcheckCommand struct {
 	Timeout time.Duration `help:"How long to wait for the answer." default:"3s"`
 }
 
-// Help returns the text of --help below the flags.
 func (healthcheckCommand) Help() string {
 	return `Examples:
 

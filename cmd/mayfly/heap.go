@@ -25,15 +25,20 @@ const heapFloorBytes = 32 << 20
 // A database in memory has no limit: its data is on the heap, and beyond the limit the collector
 // would run without end. GetItem took twelve times the CPU then.
 func raiseHeap(cache int64, inMemory bool) {
+	if addFloor() && !inMemory {
+		debug.SetMemoryLimit(cache + besideCache)
+	}
+}
+
+// addFloor raises the heap's floor, unless the environment configures the collector.
+func addFloor() bool {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
-		return
+		return false
 	}
 	if heapFloor == nil {
 		heapFloor = make([]byte, heapFloorBytes)
 	}
-	if !inMemory {
-		debug.SetMemoryLimit(cache + besideCache)
-	}
+	return true
 }
 
 // besideCache is the memory beyond the store's cache at which collections become more frequent: 96
@@ -45,11 +50,7 @@ const besideCache = 320 << 20
 // holdHeap is raiseHeap for a process with much long-lived data, such as a million deadlines. The
 // collector runs after the heap has grown by half, not after it has doubled.
 func holdHeap() {
-	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
-		return
+	if addFloor() {
+		debug.SetGCPercent(50)
 	}
-	if heapFloor == nil {
-		heapFloor = make([]byte, heapFloorBytes)
-	}
-	debug.SetGCPercent(50)
 }

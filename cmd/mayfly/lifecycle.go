@@ -34,7 +34,6 @@ type lifecycleCommand struct {
 	Run        lifecycleRunCommand        `cmd:"" help:"Run the transitions for another DynamoDB endpoint. mayfly serve runs its own."`
 }
 
-// Help returns the text of --help below the flags.
 func (lifecycleCommand) Help() string {
 	return `Examples:
 
@@ -197,7 +196,6 @@ type lifecycleCreateCommand struct {
 	Attributes []string `arg:"" optional:"" help:"name=value; the value is a string or JSON."`
 }
 
-// Help returns the text of --help below the flags.
 func (lifecycleCreateCommand) Help() string {
 	return `Example:
 
@@ -222,7 +220,6 @@ type lifecycleMoveCommand struct {
 	To string `arg:"" help:"Name of the state."`
 }
 
-// Help returns the text of --help below the flags.
 func (lifecycleMoveCommand) Help() string {
 	return `Example:
 
@@ -243,7 +240,6 @@ type lifecycleSetCommand struct {
 	Attributes []string `arg:"" help:"name=value; the value is a string or JSON. name= removes the attribute."`
 }
 
-// Help returns the text of --help below the flags.
 func (lifecycleSetCommand) Help() string {
 	return `Example:
 
@@ -263,7 +259,6 @@ func (c lifecycleSetCommand) Run(ctx context.Context, s streams) error {
 
 type lifecyclePauseCommand struct{ entityCommand }
 
-// Help returns the text of --help below the flags.
 func (lifecyclePauseCommand) Help() string {
 	return `Example:
 
@@ -277,7 +272,6 @@ func (c lifecyclePauseCommand) Run(ctx context.Context, s streams) error {
 
 type lifecycleResumeCommand struct{ entityCommand }
 
-// Help returns the text of --help below the flags.
 func (lifecycleResumeCommand) Help() string {
 	return `Example:
 
@@ -294,7 +288,6 @@ type lifecycleRescheduleCommand struct {
 	At string `arg:"" help:"When: 2030-01-01T12:00:00 (UTC), 2030-01-01T12:00:00+01:00, 'in 5m' or now."`
 }
 
-// Help returns the text of --help below the flags.
 func (lifecycleRescheduleCommand) Help() string {
 	return `Example:
 
@@ -318,7 +311,6 @@ func (c lifecycleRescheduleCommand) Run(ctx context.Context, s streams) error {
 
 type lifecycleCancelCommand struct{ entityCommand }
 
-// Help returns the text of --help below the flags.
 func (lifecycleCancelCommand) Help() string {
 	return `Example:
 

@@ -17,7 +17,6 @@ type lifecycleDeleteCommand struct {
 	endpointFlags
 }
 
-// Help returns the text of --help below the flags.
 func (lifecycleDeleteCommand) Help() string {
 	return `Examples:
 

@@ -16,7 +16,6 @@ type lifecycleValidateCommand struct {
 	Targets string `help:"File of targets (docs/targets.md). A handler that it does not name is an error." placeholder:"FILE"`
 }
 
-// Help returns the text of --help below the flags.
 func (lifecycleValidateCommand) Help() string {
 	return `Example:
 
@@ -25,12 +24,8 @@ func (lifecycleValidateCommand) Help() string {
 
 // Run validates a file.
 func (c lifecycleValidateCommand) Run(ctx context.Context, s streams) error {
-	known, shut, err := knownTargets(ctx, c.Targets)
+	d, err := readChecked(ctx, c.File, c.Targets)
 	if err != nil {
-		return err
-	}
-	d, err := readDefinition(c.File, known)
-	if err = errors.Join(err, shut()); err != nil {
 		return err
 	}
 	transitions := 0
@@ -41,18 +36,21 @@ func (c lifecycleValidateCommand) Run(ctx context.Context, s streams) error {
 	return err
 }
 
-// knownTargets returns a function that returns an error for a target missing from the file. Without
-// a file it accepts every target.
-func knownTargets(ctx context.Context, path string) (known func(string) error, shut func() error, err error) {
-	mappings, shut, err := openTargets(ctx, path)
-	if err != nil || path == "" {
-		return nil, shut, err
+// readChecked reads a definition. With a file of targets, a handler that it does not name is an error.
+func readChecked(ctx context.Context, path, targets string) (*lifecycle.Definition, error) {
+	if targets == "" {
+		return readDefinition(path, nil)
+	}
+	mappings, shut, err := openTargets(ctx, targets)
+	if err != nil {
+		return nil, err
 	}
 	r := resolve.New(mappings, nil, "not in the file of --targets")
-	return func(handler string) error {
+	d, err := readDefinition(path, func(handler string) error {
 		_, err := r.Resolve(handler)
 		return err
-	}, shut, nil
+	})
+	return d, errors.Join(err, shut())
 }
 
 type lifecycleDrawCommand struct {
@@ -60,7 +58,6 @@ type lifecycleDrawCommand struct {
 	SVG  string `name:"svg" help:"Write the drawing to this file as SVG; - is standard output." placeholder:"FILE"`
 }
 
-// Help returns the text of --help below the flags.
 func (lifecycleDrawCommand) Help() string {
 	return `Example:
 
@@ -92,7 +89,6 @@ type lifecycleApplyCommand struct {
 	endpointFlags
 }
 
-// Help returns the text of --help below the flags.
 func (lifecycleApplyCommand) Help() string {
 	return `Example:
 
@@ -104,12 +100,8 @@ dead letters; --targets finds such a handler beforehand.`
 
 // Run stores a definition.
 func (c lifecycleApplyCommand) Run(ctx context.Context, s streams) error {
-	known, shut, err := knownTargets(ctx, c.Targets)
+	d, err := readChecked(ctx, c.File, c.Targets)
 	if err != nil {
-		return err
-	}
-	d, err := readDefinition(c.File, known)
-	if err = errors.Join(err, shut()); err != nil {
 		return err
 	}
 	e, l, err := c.lifecycles(ctx)

@@ -16,7 +16,6 @@ type lifecycleRunCommand struct {
 	workFlags
 }
 
-// Help returns the text of --help below the flags.
 func (lifecycleRunCommand) Help() string {
 	return `Examples:
 

@@ -17,7 +17,6 @@ type lifecycleListCommand struct {
 	endpointFlags
 }
 
-// Help returns the text of --help below the flags.
 func (lifecycleListCommand) Help() string {
 	return `Example:
 
@@ -85,7 +84,6 @@ type lifecycleShowCommand struct {
 
 const aheadMost = 10
 
-// Help returns the text of --help below the flags.
 func (lifecycleShowCommand) Help() string {
 	return `Example:
 

@@ -24,7 +24,6 @@ type lifecycleSimulateCommand struct {
 	JSON       bool     `name:"json" help:"Print JSON lines."`
 }
 
-// Help returns the text of --help below the flags.
 func (lifecycleSimulateCommand) Help() string {
 	return `Examples:
 

@@ -20,7 +20,6 @@ type planCommand struct {
 	Prices planPricesCommand `cmd:"" help:"Print a price table to edit and pass to --prices."`
 }
 
-// Help returns the text of --help below the flags.
 func (planCommand) Help() string {
 	return `Examples:
 

@@ -8,7 +8,6 @@ import (
 
 type planAlarmsCommand struct{ workloadFlags }
 
-// Help returns the text of --help below the flags.
 func (planAlarmsCommand) Help() string {
 	return `Example:
 

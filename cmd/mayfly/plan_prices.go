@@ -11,7 +11,6 @@ type planPricesCommand struct {
 	Name string `arg:"" optional:"" help:"us-east-1 (the default), or us-east-1-2018 (prices until October 2024)."`
 }
 
-// Help returns the text of --help below the flags.
 func (planPricesCommand) Help() string {
 	return `Example:
 

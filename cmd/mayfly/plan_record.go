@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/planner"
 )
 
@@ -21,7 +22,6 @@ type planRecordCommand struct {
 	Every   span   `help:"Time of one row, in whole minutes." default:"1m" placeholder:"DURATION"`
 }
 
-// Help returns the text of --help below the flags.
 func (planRecordCommand) Help() string {
 	return `Examples:
 
@@ -58,14 +58,7 @@ func (c planRecordCommand) Run(ctx context.Context, s streams) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	return c.record(ctx, s, time.Now, func(until time.Time) {
-		wait := time.NewTimer(time.Until(until))
-		defer wait.Stop()
-		select {
-		case <-ctx.Done():
-		case <-wait.C:
-		}
-	})
+	return c.record(ctx, s, time.Now, func(until time.Time) { clock.Pause(time.Until(until), ctx.Done()) })
 }
 
 // record prints a row at the end of each interval until ctx is done. wait returns at an instant, or

@@ -12,7 +12,6 @@ type planShowCommand struct {
 	JSON bool   `name:"json" help:"Print JSON."`
 }
 
-// Help returns the text of --help below the flags.
 func (planShowCommand) Help() string {
 	return `Examples:
 

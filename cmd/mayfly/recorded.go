@@ -24,7 +24,6 @@ type recordedCommand struct {
 	endpointFlags
 }
 
-// Help returns the text of --help below the flags.
 func (recordedCommand) Help() string {
 	return `Examples:
 

@@ -13,7 +13,6 @@ type reminderCommand struct {
 	List reminderListCommand `cmd:"" help:"List the coming reminders."`
 }
 
-// Help returns the text of --help below the flags.
 func (reminderCommand) Help() string {
 	return `Examples:
 
@@ -30,7 +29,6 @@ type reminderListCommand struct {
 	endpointFlags
 }
 
-// Help returns the text of --help below the flags.
 func (reminderListCommand) Help() string {
 	return `Examples:
 

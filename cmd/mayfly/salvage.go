@@ -13,7 +13,6 @@ type salvageCommand struct {
 	JSON bool   `name:"json" help:"Print every loss as a JSON line, and a summary as the last one."`
 }
 
-// Help returns the text of --help below the flags.
 func (salvageCommand) Help() string {
 	return `Example:
 

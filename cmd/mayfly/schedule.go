@@ -28,7 +28,6 @@ type scheduleCommand struct {
 	Group  scheduleGroupCommand  `cmd:"" help:"Create, list and delete schedule groups."`
 }
 
-// Help returns the text of --help below the flags.
 func (scheduleCommand) Help() string {
 	return `Examples:
 

@@ -41,7 +41,6 @@ type scheduleCreateCommand struct {
 	scheduleFlags
 }
 
-// Help returns the text of --help below the flags.
 func (scheduleCreateCommand) Help() string {
 	return `Examples:
 

@@ -16,7 +16,6 @@ type scheduleDeleteCommand struct {
 	scheduleFlags
 }
 
-// Help returns the text of --help below the flags.
 func (scheduleDeleteCommand) Help() string {
 	return `Examples:
 

@@ -13,7 +13,6 @@ type scheduleExportCommand struct {
 	endpointFlags
 }
 
-// Help returns the text of --help below the flags.
 func (scheduleExportCommand) Help() string {
 	return `Examples:
 

@@ -17,7 +17,6 @@ type scheduleGroupCommand struct {
 	Delete scheduleGroupDeleteCommand `cmd:"" help:"Delete a schedule group and all its schedules."`
 }
 
-// Help returns the text of --help below the flags.
 func (scheduleGroupCommand) Help() string {
 	return `Example:
 
@@ -33,7 +32,6 @@ type scheduleGroupCreateCommand struct {
 	endpointFlags
 }
 
-// Help returns the text of --help below the flags.
 func (scheduleGroupCreateCommand) Help() string {
 	return `Examples:
 
@@ -70,7 +68,6 @@ type scheduleGroupListCommand struct {
 	endpointFlags
 }
 
-// Help returns the text of --help below the flags.
 func (scheduleGroupListCommand) Help() string {
 	return `Example:
 
@@ -113,7 +110,6 @@ type scheduleGroupDeleteCommand struct {
 	endpointFlags
 }
 
-// Help returns the text of --help below the flags.
 func (scheduleGroupDeleteCommand) Help() string {
 	return `Example:
 

@@ -23,7 +23,6 @@ type scheduleImportCommand struct {
 	endpointFlags
 }
 
-// Help returns the text of --help below the flags.
 func (scheduleImportCommand) Help() string {
 	return `Examples:
 

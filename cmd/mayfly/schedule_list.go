@@ -23,7 +23,6 @@ type scheduleListCommand struct {
 	endpointFlags
 }
 
-// Help returns the text of --help below the flags.
 func (scheduleListCommand) Help() string {
 	return `Examples:
 

@@ -20,7 +20,6 @@ type scheduleNextCommand struct {
 	scheduleFlags
 }
 
-// Help returns the text of --help below the flags.
 func (scheduleNextCommand) Help() string {
 	return `Examples:
 
@@ -97,11 +96,7 @@ func (c scheduleNextCommand) timetableOf(ctx context.Context) (t timetable, now,
 	case c.Zone != "" || c.Start != "" || c.End != "":
 		return t, now, from, misused(errors.New("--zone, --start and --end work only with an expression; a schedule has its own"), "")
 	}
-	e, err := c.connect(ctx, serviceScheduler)
-	if err != nil {
-		return t, now, from, err
-	}
-	d, err := c.find(ctx, e, c.Schedule)
+	e, d, err := c.find(ctx, c.Schedule)
 	if err != nil {
 		return t, now, from, err
 	}

@@ -17,7 +17,6 @@ type scheduleRunCommand struct {
 	scheduleFlags
 }
 
-// Help returns the text of --help below the flags.
 func (scheduleRunCommand) Help() string {
 	return `Example:
 
@@ -29,11 +28,7 @@ attempts and dead letters like any other, and its source is the copy. The schedu
 
 // Run fires the schedule through a copy of it.
 func (c scheduleRunCommand) Run(ctx context.Context, s streams) error {
-	e, err := c.connect(ctx, serviceScheduler)
-	if err != nil {
-		return err
-	}
-	d, err := c.find(ctx, e, c.Name)
+	e, d, err := c.find(ctx, c.Name)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,6 @@ type scheduleShowCommand struct {
 	scheduleFlags
 }
 
-// Help returns the text of --help below the flags.
 func (scheduleShowCommand) Help() string {
 	return `Examples:
 
@@ -29,11 +28,7 @@ func (scheduleShowCommand) Help() string {
 
 // Run shows a schedule.
 func (c scheduleShowCommand) Run(ctx context.Context, s streams) error {
-	e, err := c.connect(ctx, serviceScheduler)
-	if err != nil {
-		return err
-	}
-	d, err := c.find(ctx, e, c.Name)
+	e, d, err := c.find(ctx, c.Name)
 	if err != nil {
 		return err
 	}
@@ -43,16 +38,20 @@ func (c scheduleShowCommand) Run(ctx context.Context, s streams) error {
 	return writeSchedule(s.out, d, e.now(ctx))
 }
 
-// find returns a schedule with its next firing.
-func (f scheduleFlags) find(ctx context.Context, e *endpoint, name string) (*scheduleDocument, error) {
+// find returns a schedule with its next firing, and its endpoint.
+func (f scheduleFlags) find(ctx context.Context, name string) (*endpoint, *scheduleDocument, error) {
+	e, err := f.connect(ctx, serviceScheduler)
+	if err != nil {
+		return nil, nil, err
+	}
 	found := e.describe(ctx, []scheduleName{{f.GroupName, name}}, e.now(ctx))[0]
 	switch {
 	case found.err != nil:
-		return nil, found.err
+		return nil, nil, found.err
 	case found.document == nil:
-		return nil, advise(fmt.Errorf("schedule %s not found in group %s", name, f.GroupName), "mayfly schedule list")
+		return nil, nil, advise(fmt.Errorf("schedule %s not found in group %s", name, f.GroupName), "mayfly schedule list")
 	}
-	return found.document, nil
+	return e, found.document, nil
 }
 
 // writeSchedule prints a line for each setting of a schedule.
@@ -116,14 +115,11 @@ func (l *list) target(t *types.Target) {
 	if t.DeadLetterConfig != nil {
 		l.add("dead letters", aws.ToString(t.DeadLetterConfig.Arn))
 	}
-	text, err := json.Marshal(scheduleDocument{Target: t})
-	if err != nil {
-		return
-	}
-	var parameters struct{ Target map[string]json.RawMessage }
-	if json.Unmarshal(text, &parameters) == nil {
-		for _, name := range []string{"SqsParameters", "KinesisParameters", "EventBridgeParameters", "EcsParameters", "SageMakerPipelineParameters"} {
-			l.add(name, string(parameters.Target[name]))
+	members := membersOf(t)
+	for _, name := range []string{"SqsParameters", "KinesisParameters", "EventBridgeParameters", "EcsParameters", "SageMakerPipelineParameters"} {
+		if parameters, ok := members[name]; ok {
+			text, _ := json.Marshal(parameters) // maps and texts
+			l.add(name, string(text))
 		}
 	}
 }

@@ -21,7 +21,6 @@ type seriesCommand struct {
 	Shards  seriesShardsCommand  `cmd:"" help:"Show or change the number of partitions of a hot device."`
 }
 
-// Help returns the text of --help below the flags.
 func (seriesCommand) Help() string {
 	return `Examples:
 

@@ -19,7 +19,6 @@ type seriesArchiveCommand struct {
 	logFlags
 }
 
-// Help returns the text of --help below the flags.
 func (seriesArchiveCommand) Help() string {
 	return `Examples:
 

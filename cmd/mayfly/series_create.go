@@ -20,7 +20,6 @@ type seriesCreateCommand struct {
 	JSON        bool     `name:"json" help:"Print the settings as JSON."`
 }
 
-// Help returns the text of --help below the flags.
 func (seriesCreateCommand) Help() string {
 	return `Examples:
 

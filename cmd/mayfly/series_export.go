@@ -23,7 +23,6 @@ type seriesExportCommand struct {
 	JSON     bool   `name:"json" help:"Print the report as JSON."`
 }
 
-// Help returns the text of --help below the flags.
 func (seriesExportCommand) Help() string {
 	return `Examples:
 

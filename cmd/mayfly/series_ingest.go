@@ -44,7 +44,6 @@ type seriesIngestCommand struct {
 	logFlags
 }
 
-// Help returns the text of --help below the flags.
 func (seriesIngestCommand) Help() string {
 	return `Examples:
 

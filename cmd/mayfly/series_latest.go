@@ -19,7 +19,6 @@ type seriesLatestCommand struct {
 	JSON    bool     `name:"json" help:"Print JSON lines."`
 }
 
-// Help returns the text of --help below the flags.
 func (seriesLatestCommand) Help() string {
 	return `Examples:
 

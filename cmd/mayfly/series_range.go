@@ -34,7 +34,6 @@ type seriesRangeCommand struct {
 	Height  int      `help:"Height of each metric in rows of a plot or pixels of an SVG. Default: 10; 240." placeholder:"N"`
 }
 
-// Help returns the text of --help below the flags.
 func (seriesRangeCommand) Help() string {
 	return `Examples:
 

@@ -13,7 +13,6 @@ type seriesShardsCommand struct {
 	JSON   bool   `name:"json" help:"Print it as JSON."`
 }
 
-// Help returns the text of --help below the flags.
 func (seriesShardsCommand) Help() string {
 	return `Examples:
 

@@ -49,7 +49,6 @@ type serveCommand struct {
 	logFlags
 }
 
-// Help returns the text of --help below the flags.
 func (serveCommand) Help() string {
 	return `Examples:
 

@@ -20,7 +20,6 @@ type triggerCommand struct {
 	Run    triggerRunCommand    `cmd:"" help:"Send the changes and expiries of a table at any endpoint to a command, a webhook or the screen."`
 }
 
-// Help returns the text of --help below the flags.
 func (triggerCommand) Help() string {
 	return `Examples:
 
@@ -70,38 +69,33 @@ const patternExpired = `{"eventName":["REMOVE"],"userIdentity":{"type":["Service
 
 const patternMax = 4096 // Lambda's limit for a filter, in characters
 
-// settings are the flags in the API's form; nil: not set.
-type settings struct {
-	function     *string
-	filters      *types.FilterCriteria
-	window, age  *int32
-	responses    []types.FunctionResponseType // nil: not set
-	destinations *types.DestinationConfig
-}
-
-func (f mappingFlags) settings() (out settings, err error) {
+// settings returns the flags as the input of an update. The input of a creation has the same members.
+func (f mappingFlags) settings() (in lambda.UpdateEventSourceMappingInput, err error) {
+	in = lambda.UpdateEventSourceMappingInput{
+		BatchSize: f.Batch, ParallelizationFactor: f.Parallel, BisectBatchOnFunctionError: f.Bisect, MaximumRetryAttempts: f.Retries,
+	}
 	if f.Function != "" {
-		out.function = &f.Function
+		in.FunctionName = &f.Function
 	}
-	if out.filters, err = f.filters(); err != nil {
-		return out, err
+	if in.FilterCriteria, err = f.filters(); err != nil {
+		return in, err
 	}
-	if out.window, err = wholeSeconds("--window", f.Window); err != nil {
-		return out, err
+	if in.MaximumBatchingWindowInSeconds, err = wholeSeconds("--window", f.Window); err != nil {
+		return in, err
 	}
-	if out.age, err = wholeSeconds("--max-age", f.MaxAge); err != nil {
-		return out, err
+	if in.MaximumRecordAgeInSeconds, err = wholeSeconds("--max-age", f.MaxAge); err != nil {
+		return in, err
 	}
 	if f.Partial != nil {
-		out.responses = []types.FunctionResponseType{}
+		in.FunctionResponseTypes = []types.FunctionResponseType{}
 		if *f.Partial {
-			out.responses = append(out.responses, types.FunctionResponseTypeReportBatchItemFailures)
+			in.FunctionResponseTypes = append(in.FunctionResponseTypes, types.FunctionResponseTypeReportBatchItemFailures)
 		}
 	}
 	if f.OnFailure != "" {
-		out.destinations = &types.DestinationConfig{OnFailure: &types.OnFailure{Destination: &f.OnFailure}}
+		in.DestinationConfig = &types.DestinationConfig{OnFailure: &types.OnFailure{Destination: &f.OnFailure}}
 	}
-	return out, nil
+	return in, nil
 }
 
 func (f mappingFlags) filters() (*types.FilterCriteria, error) {

@@ -23,7 +23,6 @@ type triggerCreateCommand struct {
 	endpointFlags
 }
 
-// Help returns the text of --help below the flags.
 func (triggerCreateCommand) Help() string {
 	return `Examples:
 
@@ -41,7 +40,7 @@ func (c triggerCreateCommand) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	said, err := c.settings()
+	in, err := c.settings()
 	if err != nil {
 		return err
 	}
@@ -53,9 +52,10 @@ func (c triggerCreateCommand) Run(ctx context.Context, s streams) error {
 	}
 	out, err := e.lambda().CreateEventSourceMapping(ctx, &lambda.CreateEventSourceMappingInput{
 		EventSourceArn: &stream, StartingPosition: types.EventSourcePosition(strings.ToUpper(strings.ReplaceAll(c.From, "-", "_"))), Enabled: aws.Bool(!c.Disabled),
-		FunctionName: said.function, FilterCriteria: said.filters, BatchSize: c.Batch, MaximumBatchingWindowInSeconds: said.window, ParallelizationFactor: c.Parallel,
-		BisectBatchOnFunctionError: c.Bisect, FunctionResponseTypes: said.responses, MaximumRetryAttempts: c.Retries, MaximumRecordAgeInSeconds: said.age,
-		DestinationConfig: said.destinations,
+		FunctionName: in.FunctionName, FilterCriteria: in.FilterCriteria, BatchSize: in.BatchSize, ParallelizationFactor: in.ParallelizationFactor,
+		MaximumBatchingWindowInSeconds: in.MaximumBatchingWindowInSeconds, BisectBatchOnFunctionError: in.BisectBatchOnFunctionError,
+		FunctionResponseTypes: in.FunctionResponseTypes, MaximumRetryAttempts: in.MaximumRetryAttempts,
+		MaximumRecordAgeInSeconds: in.MaximumRecordAgeInSeconds, DestinationConfig: in.DestinationConfig,
 	})
 	if err != nil {
 		return e.advise(err)

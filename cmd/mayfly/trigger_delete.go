@@ -12,7 +12,6 @@ type triggerDeleteCommand struct {
 	endpointFlags
 }
 
-// Help returns the text of --help below the flags.
 func (triggerDeleteCommand) Help() string {
 	return `Example:
 

@@ -15,7 +15,6 @@ type triggerListCommand struct {
 	endpointFlags
 }
 
-// Help returns the text of --help below the flags.
 func (triggerListCommand) Help() string {
 	return `Examples:
 

@@ -44,7 +44,6 @@ type triggerRunCommand struct {
 	workFlags
 }
 
-// Help returns the text of --help below the flags.
 func (triggerRunCommand) Help() string {
 	return `Examples:
 

@@ -17,7 +17,6 @@ type triggerShowCommand struct {
 	endpointFlags
 }
 
-// Help returns the text of --help below the flags.
 func (triggerShowCommand) Help() string {
 	return `Example:
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
 )
 
@@ -19,7 +18,6 @@ type triggerUpdateCommand struct {
 	endpointFlags
 }
 
-// Help returns the text of --help below the flags.
 func (triggerUpdateCommand) Help() string {
 	return `Examples:
 
@@ -35,28 +33,24 @@ func (c triggerUpdateCommand) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	said, err := c.settings()
+	in, err := c.settings()
 	if err != nil {
 		return err
 	}
+	in.UUID, in.Enabled = &c.UUID, c.Enabled
 	if c.NoFilter {
-		if said.filters != nil {
+		if in.FilterCriteria != nil {
 			return misused(errors.New("--no-filter cannot be used with --filter or --expired"), "")
 		}
-		said.filters = &types.FilterCriteria{Filters: []types.Filter{}}
+		in.FilterCriteria = &types.FilterCriteria{Filters: []types.Filter{}}
 	}
 	if c.NoOnFailure {
-		if said.destinations != nil {
+		if in.DestinationConfig != nil {
 			return misused(errors.New("--no-on-failure and --on-failure cannot be used together"), "")
 		}
-		said.destinations = &types.DestinationConfig{OnFailure: &types.OnFailure{Destination: aws.String("")}}
+		in.DestinationConfig = &types.DestinationConfig{OnFailure: &types.OnFailure{Destination: aws.String("")}}
 	}
-	out, err := e.lambda().UpdateEventSourceMapping(ctx, &lambda.UpdateEventSourceMappingInput{
-		UUID: &c.UUID, Enabled: c.Enabled,
-		FunctionName: said.function, FilterCriteria: said.filters, BatchSize: c.Batch, MaximumBatchingWindowInSeconds: said.window, ParallelizationFactor: c.Parallel,
-		BisectBatchOnFunctionError: c.Bisect, FunctionResponseTypes: said.responses, MaximumRetryAttempts: c.Retries, MaximumRecordAgeInSeconds: said.age,
-		DestinationConfig: said.destinations,
-	})
+	out, err := e.lambda().UpdateEventSourceMapping(ctx, &in)
 	if err != nil {
 		return e.adviseTrigger(err, c.UUID)
 	}

@@ -12,7 +12,6 @@ type versionCommand struct {
 	JSON bool `name:"json" help:"Print version, commit, date, go, os and arch as one JSON object."`
 }
 
-// Help returns the text of --help below the flags.
 func (versionCommand) Help() string {
 	return `mayfly --version and mayfly -v print the same line. With --json, commit and date are
 missing from a program that go install built: a module does not record them.

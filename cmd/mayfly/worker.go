@@ -31,7 +31,6 @@ type workerCommand struct {
 	workFlags
 }
 
-// Help returns the text of --help below the flags.
 func (workerCommand) Help() string {
 	return `Examples:
 
