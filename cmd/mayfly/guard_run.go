@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/mayflydb/mayfly"
 	"github.com/mayflydb/mayfly/guard"
 	"github.com/mayflydb/mayfly/internal/front/admin"
@@ -198,9 +200,8 @@ func (c guardRunCommand) runAll(ctx context.Context, e *endpoint, lines *guardLi
 	var printing sync.WaitGroup
 	printing.Go(func() { lines.run(ctx) })
 	printing.Go(func() { progress.run(ctx) })
-	errs := make([]error, len(lines.tables))
-	var all sync.WaitGroup
-	for i, t := range lines.tables {
+	var all errgroup.Group
+	for _, t := range lines.tables {
 		printing.Go(func() {
 			select {
 			case <-t.Ready():
@@ -210,23 +211,16 @@ func (c guardRunCommand) runAll(ctx context.Context, e *endpoint, lines *guardLi
 			}
 		})
 		printing.Go(func() { t.Report(ctx) })
-		all.Go(func() {
+		all.Go(func() error {
 			defer cancel()
-			if err := t.Run(ctx); err != nil {
-				errs[i] = err // it names the table
-			}
+			return t.Run(ctx)
 		})
 	}
-	all.Wait()
+	err := all.Wait() // the others end because of the first, or for the same reason
 	cancel()
 	printing.Wait()
 	lines.flush()
-	for _, err := range errs {
-		if err != nil {
-			return err // the others ended because of the first, or for the same reason
-		}
-	}
-	return nil
+	return err
 }
 
 // serveMetrics serves health checks and metrics.
