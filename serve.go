@@ -36,12 +36,12 @@ func (db *DB) Serve(ctx context.Context, l net.Listener) error {
 		}
 	}()
 	err := httploop.Serve(ctx, l, httploop.Options{
-		Do:     db.server.Do,
-		Routed: db.server.Routed,
-		Rest:   db.Handler(),
-		Now:    time.Now,
-		Date:   db.Clock().Now,
-		Logger: db.options.Logger,
+		Do:       db.server.Do,
+		Routed:   db.server.Routed,
+		Fallback: db.Handler(),
+		Now:      time.Now,
+		Date:     db.Clock().Now,
+		Logger:   db.options.Logger,
 	})
 	if err != nil {
 		err = fmt.Errorf("mayfly: serve: %w", err)

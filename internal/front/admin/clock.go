@@ -85,6 +85,7 @@ func unknownPath(w http.ResponseWriter, r *http.Request) {
 	writeError(w, http.StatusMethodNotAllowed, fmt.Errorf("%s does not take the method %s; use %s", r.URL.Path, r.Method, method))
 }
 
+// clockEndpoints are the handlers below clockPath.
 type clockEndpoints struct{ Options }
 
 // moving returns a handler that makes a move and answers with its result and the clock's new state.
@@ -171,7 +172,7 @@ type moveRequest struct {
 	Limit *string  `json:"limit"` // of real time, as time.ParseDuration reads it
 }
 
-// badRequest is the error for a body that the endpoint cannot use.
+// badRequest is the error for a body that the endpoint cannot use; the status is 400.
 type badRequest string
 
 func (e badRequest) Error() string { return string(e) }
@@ -307,6 +308,7 @@ func (c clockEndpoints) describe() clockJSON {
 // stamp returns RFC 3339 with exactly three decimals, the clock's resolution.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
 
+// moveStatus returns the status for a failed move: the client's mistake, a refusal or a fault.
 func moveStatus(err error) int {
 	var bad badRequest
 	var refused *MoveError

@@ -35,7 +35,8 @@ var deliveryEvents = map[string][2]string{
 	"dead_letter_truncated": {"dead_letters_truncated_total", "Dead letters whose body was cut (InvocationsSentToDeadLetterCount_Truncated_MessageSizeExceeded)."},
 }
 
-// eventEnded drops a group. Parked deliveries of the group are counted anew after it.
+// eventEnded removes the series of a group that was deleted. Its parked deliveries, if any, begin
+// new ones.
 const eventEnded = "ended"
 
 // eventDeadLetterFailed is also counted by the error's code.

@@ -83,7 +83,7 @@ func (m *Guard) Consumed(table string, read, write float64) {
 	m.units.WithLabelValues(table, "write").Add(write)
 }
 
-// Handler returns a handler for /healthz, /readyz and /metrics like those of the server. ready
+// Handler returns a handler for /healthz, /readyz and /metrics, as the server has them. ready
 // returns nil, or the reason why nothing is guarded.
 func (m *Guard) Handler(ready func() error) http.Handler {
 	mux := http.NewServeMux()

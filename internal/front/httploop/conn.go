@@ -62,7 +62,7 @@ func (c *conn) serve() {
 		}
 	}()
 	if _, ok := c.Conn.(*tls.Conn); ok {
-		c.server.handed.give(c.Conn) // TLS is expensive anyway, and may become HTTP/2
+		c.server.handed.pass(c.Conn) // TLS is expensive anyway, and may become HTTP/2
 		return
 	}
 	c.in = make([]byte, roomMin)
@@ -79,7 +79,7 @@ func (c *conn) serve() {
 // connection has been passed to net/http or closed.
 func (c *conn) next() bool {
 	for {
-		verdict := c.look()
+		verdict := c.judge()
 		if verdict == plain {
 			return true
 		}
@@ -100,9 +100,9 @@ func (c *conn) next() bool {
 	}
 }
 
-// look returns the verdict on the bytes read so far. It is plain only if the whole request is
-// there.
-func (c *conn) look() verdict {
+// judge returns the verdict on the bytes read so far. It is plain only if they have the whole
+// request.
+func (c *conn) judge() verdict {
 	if c.head.size == 0 {
 		if !c.skip() {
 			return partial
@@ -231,7 +231,7 @@ func (c *conn) answer(ctx context.Context) (more bool) {
 
 // handOver passes the connection to net/http, with the unused bytes that were read from it.
 func (c *conn) handOver() {
-	c.server.handed.give(newHandedConn(c.Conn, c.in[c.start:c.end]))
+	c.server.handed.pass(newHandedConn(c.Conn, c.in[c.start:c.end]))
 }
 
 // closeIdle closes the connection if it waits for a request.

@@ -85,8 +85,8 @@ func (h *head) readLine(b []byte, routed func(path string) bool) (length int, v 
 	if end < 0 {
 		return 0, h.readSomeOfLine(b)
 	}
-	method, rest, _ := strings.Cut(string(b[:end+1]), " ")
-	target, found := strings.CutSuffix(rest, " HTTP/1.1\r\n")
+	method, line, _ := strings.Cut(string(b[:end+1]), " ")
+	target, found := strings.CutSuffix(line, " HTTP/1.1\r\n")
 	path, query, _ := strings.Cut(target, "?")
 	_, badEscape := url.PathUnescape(path) // net/http refuses such paths
 	if !found || badEscape != nil || !slices.Contains(methods[:], method) || !strings.HasPrefix(path, "/") ||

@@ -26,7 +26,7 @@ func TestTLS(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() {
-		served <- Serve(ctx, tls.NewListener(listener, model.TLS.Clone()), Options{Do: echo, Rest: http.HandlerFunc(echoHandler), Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
+		served <- Serve(ctx, tls.NewListener(listener, model.TLS.Clone()), Options{Do: echo, Fallback: http.HandlerFunc(echoHandler), Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
 	}()
 	answer, err := model.Client().Post("https://"+listener.Addr().String(), "text/plain", strings.NewReader("hello"))
 	if err != nil {
@@ -47,7 +47,7 @@ func TestTLS(t *testing.T) {
 // with a client that costs almost nothing.
 func BenchmarkRequest(b *testing.B) {
 	call := post(strings.Repeat("x", 400), "X-Amz-Target: DynamoDB_20120810.GetItem", "Accept-Encoding: identity", "User-Agent: bench")
-	options := Options{Do: echo, Routed: routed, Rest: http.HandlerFunc(echoHandler), Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
+	options := Options{Do: echo, Routed: routed, Fallback: http.HandlerFunc(echoHandler), Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
 	for name, serve := range map[string]func(context.Context, net.Listener) error{
 		"loop": func(ctx context.Context, l net.Listener) error { return Serve(ctx, l, options) },
 		"nethttp": func(ctx context.Context, l net.Listener) error {

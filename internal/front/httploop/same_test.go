@@ -157,11 +157,11 @@ func newBoth(t testing.TB) *both {
 				b.looped.Add(1)
 				return echo(ctx, in)
 			},
-			Routed: routed,
-			Rest:   http.HandlerFunc(echoHandler), Now: time.Now, Logger: slog.New(slog.DiscardHandler),
+			Routed:   routed,
+			Fallback: http.HandlerFunc(echoHandler), Now: time.Now, Logger: slog.New(slog.DiscardHandler),
 		})
 	}()
-	alone := newServer(Options{Rest: http.HandlerFunc(echoHandler), Logger: slog.New(slog.DiscardHandler)}, ctx, &net.TCPAddr{}).fallback
+	alone := newServer(Options{Fallback: http.HandlerFunc(echoHandler), Logger: slog.New(slog.DiscardHandler)}, ctx, &net.TCPAddr{}).fallback
 	go alone.Serve(b.alone)
 	t.Cleanup(func() {
 		cancel()
@@ -183,8 +183,8 @@ func routed(path string) bool {
 func (b *both) compare(t testing.TB, in []byte, step int) (looped int64) {
 	one, other := newScript(in, step), newScript(in, len(in)+1)
 	before := b.looped.Load()
-	b.loop.give(one)
-	b.alone.give(other)
+	b.loop.pass(one)
+	b.alone.pass(other)
 	got, want := one.answers(t), other.answers(t)
 	if got != want {
 		t.Errorf("sent %q, %d bytes at a time\n\nthe loop:\n%.2000s\n\nnet/http:\n%.2000s", short(in), step, got, want)

@@ -34,8 +34,8 @@ type Options struct {
 	// Routed reports the paths, besides "/", whose requests Do answers. nil: none.
 	Routed func(path string) bool
 
-	// Rest answers all other requests.
-	Rest http.Handler
+	// Fallback answers all other requests, through net/http.
+	Fallback http.Handler
 
 	// Now returns the time of the machine's clock, for idle connections.
 	Now func() time.Time
@@ -102,7 +102,7 @@ func newServer(o Options, requests context.Context, addr net.Addr) *server {
 	s := &server{Options: o, requests: requests, handed: newHandedListener(addr)}
 	s.mu.conns = map[*conn]struct{}{}
 	s.fallback = &http.Server{
-		Handler:           o.Rest,
+		Handler:           o.Fallback,
 		ReadHeaderTimeout: headerLimit,
 		ReadTimeout:       requestLimit,
 		IdleTimeout:       idleLimit,

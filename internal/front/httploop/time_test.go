@@ -48,7 +48,7 @@ func inBubble(t *testing.T, do func(*bench, context.Context, *wire.Request) *wir
 					b.looped.Add(1)
 					return do(b, ctx, in)
 				},
-				Rest: http.HandlerFunc(echoHandler), Now: time.Now, Logger: slog.New(slog.NewTextHandler(&b.log, nil)),
+				Fallback: http.HandlerFunc(echoHandler), Now: time.Now, Logger: slog.New(slog.NewTextHandler(&b.log, nil)),
 			})
 		}()
 		test(b)
@@ -67,7 +67,7 @@ type client struct {
 func (b *bench) connect() *client {
 	ours, theirs := net.Pipe()
 	b.Cleanup(func() { ours.Close() })
-	b.listener.give(theirs)
+	b.listener.pass(theirs)
 	return &client{Conn: ours, bench: b, in: bufio.NewReader(ours)}
 }
 
@@ -342,10 +342,10 @@ func TestListenerFails(t *testing.T) {
 		var log bytes.Buffer
 		served := make(chan error, 1)
 		go func() {
-			served <- Serve(t.Context(), listener, Options{Do: echo, Rest: http.HandlerFunc(echoHandler), Now: time.Now, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			served <- Serve(t.Context(), listener, Options{Do: echo, Fallback: http.HandlerFunc(echoHandler), Now: time.Now, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		}()
 		one := newScript([]byte(post("x")), 1)
-		conns.give(one)
+		conns.pass(one)
 		if got := one.answers(t); !strings.Contains(got, "200 OK") {
 			t.Error(got)
 		}
@@ -392,7 +392,7 @@ func TestOversizedBody(t *testing.T) {
 // A connection that becomes idle while the server stops does not wait for another request: the loop
 // that closes idle connections may have passed it already.
 func TestIdleWhileStopping(t *testing.T) {
-	s := newServer(Options{Rest: http.HandlerFunc(echoHandler), Now: time.Now, Logger: slog.New(slog.DiscardHandler)}, t.Context(), &net.TCPAddr{})
+	s := newServer(Options{Fallback: http.HandlerFunc(echoHandler), Now: time.Now, Logger: slog.New(slog.DiscardHandler)}, t.Context(), &net.TCPAddr{})
 	s.stopping.Store(true)
 	ours, theirs := net.Pipe()
 	defer ours.Close()

@@ -85,6 +85,7 @@ func parseHeader(header string, headers Headers) (*signature, error) {
 	return s, nil
 }
 
+// missingFromHeader returns a sentence for each missing part, or "".
 func (s *signature) missingFromHeader() string {
 	missing := ""
 	require := func(present bool, what string) {
@@ -132,6 +133,7 @@ func splitNames(list string) []string {
 	return slices.Compact(names)
 }
 
+// first returns the first value of a header, or "".
 func first(headers Headers, name string) string {
 	if values := headers.Values(name); len(values) > 0 {
 		return values[0]
@@ -139,8 +141,8 @@ func first(headers Headers, name string) string {
 	return ""
 }
 
-// Region returns the region in the scope of an Authorization header, or "". Verify checks the
-// signature.
+// Region returns the region in the scope of an Authorization header, or "" if there is none. It does
+// not check the signature.
 func Region(authorization string) string {
 	_, credential, _ := strings.Cut(authorization, "Credential=")
 	scope := strings.SplitN(credential, "/", 4)

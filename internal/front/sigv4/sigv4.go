@@ -13,7 +13,7 @@
 // request. Signatures are compared in constant time. Derived keys are cached, for requests with a
 // valid signature.
 //
-// The package has no clock: the caller passes the time by which the age of a signature is judged.
+// The package has no clock: the caller passes the time, from which the age of a signature follows.
 package sigv4
 
 import (
@@ -91,8 +91,8 @@ func NewVerifier(credentials ...Credential) *Verifier {
 // Verify returns nil if the request is signed with one of the verifier's credentials, and a
 // *dynamo.Error otherwise.
 //
-// A signature is valid for 15 minutes on either side of its date. from and to, not before it, bound
-// the time that a client may assume; they are equal if there is only one clock.
+// A signature is valid for 15 minutes on either side of its date. A client may assume any time
+// between from and to, the earlier and the later of two clocks; with one clock they are equal.
 func (v *Verifier) Verify(r *Request, from, to time.Time) error {
 	sig, err := parse(r)
 	if err != nil {

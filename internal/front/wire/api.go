@@ -21,7 +21,7 @@ const mountedBodyMax = 1 << 20
 
 const typeAmzJSON11 = "application/x-amz-json-1.1"
 
-// api holds what a mounted API has of its own on the wire.
+// api is the form of one mounted API on the wire: its content type, its errors and their statuses.
 type api struct {
 	service     string
 	contentType string
@@ -141,8 +141,8 @@ func (s *Server) checkAndRunMounted(ctx context.Context, m *match, in *Request, 
 	return m.op.do(ctx, call)
 }
 
-// unknownMounted returns the message for an unknown operation. The request's text in it may be any
-// bytes.
+// unknownMounted returns the message for an unknown operation. It quotes the request, and replaces
+// bytes there that are not UTF-8.
 func unknownMounted(m *match, in *Request) string {
 	asked := in.Method + " " + in.Path
 	if in.Path == "/" {
@@ -169,7 +169,8 @@ func readQuery(query string) (url.Values, error) {
 	return values, nil
 }
 
-// mountedFailure returns the error to answer with, as apiError does.
+// mountedFailure returns the error to answer with. Like apiError, it logs an error that the API does
+// not define, and the client gets the API's code for faults.
 func (s *Server) mountedFailure(ctx context.Context, m *match, err error, operation, id string) Failure {
 	var f Failure
 	if errors.As(err, &f) {

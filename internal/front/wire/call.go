@@ -14,7 +14,7 @@ import (
 // Call is a request to a Route or an Action. Do may use it until it returns.
 type Call struct {
 	Path map[string]string // the unescaped text of each label in the path
-	// unescaped. If a parameter is no list, its first value counts: read it with Get
+	// the parameters, unescaped. Read one that is no list with Get: its first value counts
 	Query  url.Values
 	Header Header
 	Body   []byte // decompressed; at most 1 MB
@@ -29,7 +29,7 @@ type Failure interface {
 	HTTPStatus() int
 }
 
-// failure is an error that the wire itself finds.
+// failure is a Failure that this package finds, before the operation runs.
 type failure struct {
 	status        int
 	code, message string

@@ -89,15 +89,15 @@ func legacyMap[T any](d *decoder, typ string, read func(*decoder, *T)) map[strin
 	if !d.Map(typ) {
 		return nil
 	}
-	all := map[string]T{}
+	structures := map[string]T{}
 	var attribute []byte
 	for d.NextEntry(&attribute) {
 		key := string(attribute)
-		var one T
+		var v T
 		if d.StructElement(typ) {
-			read(d, &one)
+			read(d, &v)
 		}
-		all[key] = one
+		structures[key] = v
 	}
-	return all
+	return structures
 }

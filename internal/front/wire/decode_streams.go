@@ -52,7 +52,8 @@ func decodeGetRecords(d *decoder, in *service.GetRecordsInput) {
 // iterator.
 const headerBefore = "X-Mayfly-Before"
 
-// getShardIterator is the operation GetShardIterator with headerBefore.
+// getShardIterator is the operation GetShardIterator, made by hand because only its method knows
+// the value of headerBefore.
 func getShardIterator(ctx context.Context, s *service.Service, d *decoder, w *writer) error {
 	method := func(s *service.Service, ctx context.Context, in *service.GetShardIteratorInput) (*service.GetShardIteratorOutput, error) {
 		out, err := s.GetShardIterator(ctx, in)

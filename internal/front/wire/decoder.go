@@ -156,24 +156,25 @@ func list[T any](d *decoder, read func(*decoder, *T)) []T {
 // 16 MB could become an input of gigabytes.
 const keepMembers = 1000
 
-// elements reads the elements of a list after its opening bracket.
+// elements reads the elements of a list after its opening bracket, all of them, and returns the
+// first keepMembers.
 func elements[T any](d *decoder, read func(*decoder, *T)) []T {
-	all := []T{}
+	elems := []T{}
 	for d.NextElement() {
-		var one T
-		read(d, &one)
-		if len(all) < keepMembers {
-			all = append(all, one)
+		var elem T
+		read(d, &elem)
+		if len(elems) < keepMembers {
+			elems = append(elems, elem)
 		}
 	}
-	return all
+	return elems
 }
 
 // structs reads a list of structures of the type typ. A null in it is an empty structure.
 func structs[T any](d *decoder, typ string, read func(*decoder, *T)) []T {
-	return list(d, func(d *decoder, one *T) {
+	return list(d, func(d *decoder, elem *T) {
 		if d.StructElement(typ) {
-			read(d, one)
+			read(d, elem)
 		}
 	})
 }
@@ -183,7 +184,7 @@ func structure[T any](d *decoder, typ string, read func(*decoder, *T)) *T {
 	if !d.Struct(typ) {
 		return nil
 	}
-	one := new(T)
-	read(d, one)
-	return one
+	v := new(T)
+	read(d, v)
+	return v
 }

@@ -50,7 +50,8 @@ func encodeThroughput(w *writer, t *service.TableDescription) {
 	w.endObject()
 }
 
-// encodeBilling writes the members that AWS shows only for an on-demand table, and its maximum.
+// encodeBilling writes the members that AWS shows for on-demand tables only: the mode, and the
+// maximum throughput if there is one.
 func encodeBilling(w *writer, t *service.TableDescription) {
 	if t.BillingMode == "PAY_PER_REQUEST" {
 		w.name("BillingModeSummary").beginObject()

@@ -35,7 +35,7 @@ var fieldsOf sync.Map // by reflect.Type: fieldTypes
 
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
 
-// value skips a value and blanks out the names in it.
+// value skips a value, and blanks out the names in it that are no field of t.
 func (x *exact) value(t reflect.Type) {
 	for t != nil {
 		if reflect.PointerTo(t).Implements(unmarshaler) {
@@ -132,6 +132,7 @@ func (x *exact) space() {
 	}
 }
 
+// blank overwrites a name, in a copy of the body.
 func (x *exact) blank(from, to int) {
 	if !x.copied {
 		x.body, x.copied = bytes.Clone(x.body), true

@@ -48,15 +48,15 @@ type match struct {
 	segments []string // of the path, still escaped
 }
 
-// mountTable finds the operation of a request.
+// mountTable finds the mounted operation of a request. It does not change after New.
 type mountTable struct {
 	roots   map[string]*root      // of routes, by their first segment
 	targets map[string]*api       // of actions, by the part of their target before the dot
 	actions map[string]*mountedOp // by their whole target
 }
 
-// root holds the paths below one first segment. They all belong to one API, whose form the error
-// for an unknown operation has.
+// root holds the paths below one first segment. They all belong to one API, so that the error for
+// an unknown operation there can have that API's form.
 type root struct {
 	api      *api
 	patterns []*pattern
@@ -65,7 +65,7 @@ type root struct {
 // pattern is a path with the operations at it.
 type pattern struct {
 	segments []string // labels without their braces
-	labels   []bool   // reports which segments are labels
+	labels   []bool   // of each segment: whether it is a label
 	methods  map[string]*mountedOp
 }
 

@@ -63,7 +63,7 @@ func AppendList(dst []byte, elems []Value) []byte {
 	return dst
 }
 
-// AppendMap appends an M with the attributes of it.
+// AppendMap appends an M with the attributes of the item.
 func AppendMap(dst []byte, it Item) []byte {
 	dst = append(dst, byte(KindMap))
 	return append(appendUvarint(dst, len(it)), it...)

@@ -1,7 +1,7 @@
 package dynamo
 
 // Builder collects the attributes of an item, or of a map, in any order. The zero Builder is ready
-// for use. After Reset, one allocates only the items that it returns.
+// for use. One that is used again after Reset allocates only the items that it returns.
 type Builder struct {
 	buf     []byte // entries, one after the other
 	entries entries

@@ -23,8 +23,8 @@ type entries struct {
 	moved []byte // scratch for arrange
 }
 
-// add records the entry from start to the end of buf. It reports whether the entry is greater than
-// the one before it, if any since base.
+// add records the entry from start to the end of buf. It reports whether the order still ascends:
+// the entry is the first since base, or greater than the one before it.
 func (s *entries) add(base int, buf []byte, start, name, nameLen int) (ascending bool) {
 	e := entry{
 		prefix:    prefixOf(buf, name, nameLen),

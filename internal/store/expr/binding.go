@@ -19,8 +19,8 @@ type binding struct {
 	valueBuf [4]dynamo.Value
 }
 
-// bind looks the placeholders up. An undefined one becomes "" or nil, and a later check refuses the
-// tree.
+// bind looks the placeholders up, and records them as used. An undefined one becomes "" or nil, and
+// the tree's check refuses it.
 func (s *Session) bind(b *binding, p *placeholders) {
 	s.bound = append(s.bound, p)
 	b.names = slices.Grow(b.nameBuf[:0], len(p.names))

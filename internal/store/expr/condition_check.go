@@ -66,7 +66,8 @@ func (b *binding) checkDistinct(n *node) error {
 	return nil
 }
 
-// checkTypes checks the types of operands that do not depend on the item, inner functions first.
+// checkTypes checks the operands whose types do not depend on the item, those of inner functions
+// first.
 func (b *binding) checkTypes(n *node) error {
 	for _, arg := range n.args {
 		if arg.op == opCall {

@@ -23,6 +23,7 @@ type parser struct {
 	article string
 	update  bool
 
+	// The problems of meaning, the first of each class; see worst.
 	parens   bool  // redundant parentheses
 	function error // unknown, or of another kind of expression
 	misused  error // a function whose result is unused
@@ -134,8 +135,8 @@ func (p *parser) syntax() error {
 	return problem(`Syntax error; token: "` + token + `", near: "` + near + `"`)
 }
 
-// enter goes one level of nesting deeper, and leave comes back. The length of the text bounds the
-// depth.
+// enter begins a level of nesting, and leave ends it. Nothing limits the depth here, since the
+// length of the text bounds it.
 func (p *parser) enter() {
 	p.depth++
 	p.deepest = max(p.deepest, p.depth)

@@ -25,7 +25,7 @@ func newSelector(paths []path, names []string) *selector {
 	for _, p := range paths {
 		at := root
 		for i := range p {
-			at = at.child(p[i].index, &p[i], names)
+			at = at.child(&p[i], names)
 		}
 	}
 	root.sort()
@@ -33,17 +33,17 @@ func newSelector(paths []path, names []string) *selector {
 }
 
 // child returns the child for a step, and adds it if it is missing.
-func (s *selector) child(index int32, st *step, names []string) *selector {
+func (s *selector) child(st *step, names []string) *selector {
 	name := ""
-	if index < 0 {
+	if !st.isIndex() {
 		name = st.nameIn(names)
 	}
 	for _, c := range s.children {
-		if c.index == index && c.name == name {
+		if c.index == st.index && c.name == name {
 			return c
 		}
 	}
-	c := &selector{name: name, index: index}
+	c := &selector{name: name, index: st.index}
 	s.children = append(s.children, c)
 	return c
 }

@@ -11,7 +11,7 @@ type op uint8
 const (
 	opPath  op = iota // path
 	opValue           // value placeholder
-	opCall            // function: fn, or the name if it is unknown
+	opCall            // function: fn
 	opAnd
 	opOr
 	opNot
@@ -90,7 +90,8 @@ type node struct {
 	args    []*node
 }
 
-// isOperand reports whether the node has a value, as opposed to being true or false.
+// isOperand reports whether the node can only be an operand, and not a condition. A call can be
+// either.
 func (n *node) isOperand() bool {
 	return n.op == opPath || n.op == opValue || n.op == opPlus || n.op == opMinus
 }

@@ -12,7 +12,7 @@ import (
 type Update struct {
 	actions []action
 	binding
-	// AttributeUpdates: ADD takes lists, and the error for a type mismatch has another text
+	// made by AttributeUpdates: the error for a type mismatch has another text
 	legacy bool
 }
 

@@ -181,8 +181,9 @@ func (a *action) writes(attribute string) bool {
 	return slices.ContainsFunc(a.update.Paths(), func(p expr.UpdatePath) bool { return p.Attribute == attribute })
 }
 
-// updatedIndexKeys checks the index keys that the update wrote. Others may be older than their
-// index, and stay. The errors of AttributeUpdates are worded like errors of puts.
+// updatedIndexKeys checks the index keys that the update wrote. It does not check others: an item
+// that is older than an index may have values that the index cannot hold, and keeps them. The
+// errors of AttributeUpdates are worded like errors of puts.
 func (a *action) updatedIndexKeys(item dynamo.Item) error {
 	err := a.desc.CheckIndexKeys(item, a.writes)
 	bad, ok := err.(*engine.KeyError)
@@ -199,8 +200,8 @@ func (a *action) updatedIndexKeys(item dynamo.Item) error {
 	}
 }
 
-// outcome returns the action's own refusal in place of the error of a batch that had only this
-// action.
+// outcome returns the API's error for a failed batch that had only this action: the action's own
+// refusal, if that is the cause.
 func (a *action) outcome(err error) error {
 	if a.write.Err != nil && err != nil {
 		err = a.write.Err

@@ -321,12 +321,14 @@ type CreateTableInput struct {
 	SSEEnabled         Opt[bool] // accepted and shown, without effect
 }
 
+// IndexUpdate is one entry of GlobalSecondaryIndexUpdates; exactly one of Create, Update and Delete
+// must be present.
 type IndexUpdate struct {
 	Create     *IndexSpec
 	Delete     *Opt[string] // IndexName
 	UpdateName Opt[string]
-	Update     *Throughput
-	Actions    int // how many of Create, Update, Delete the entry had
+	Update     *Throughput // nil also if an Update lacks it: see Actions
+	Actions    int         // the number of Create, Update and Delete members present
 }
 
 type UpdateTableInput struct {
@@ -344,7 +346,7 @@ type UpdateTableInput struct {
 	OtherMembers []string
 }
 
-// DescribeTable, DeleteTable, DescribeTimeToLive
+// TableNameInput is the input of DescribeTable, DeleteTable and DescribeTimeToLive.
 type TableNameInput struct{ TableName Opt[string] }
 
 // TableDescription is the answer to CreateTable, DescribeTable, UpdateTable and DeleteTable.
@@ -435,7 +437,8 @@ type DescribeEndpointsOutput struct {
 	CacheMinutes int64
 }
 
-type Empty struct{} // requests and answers with no members
+// Empty is an input or output without members.
+type Empty struct{}
 
 // ---- streams ----
 
@@ -469,7 +472,9 @@ type StreamDescription struct {
 	LastShardID      string
 }
 
-type ShardDescription struct{ ID, Parent, Start, End string } // Parent, End: empty if there is none
+// ShardDescription is a shard with its first and last sequence numbers. Parent and End are empty if
+// there is none.
+type ShardDescription struct{ ID, Parent, Start, End string }
 
 type GetShardIteratorInput struct {
 	ARN, ShardID, Type, Sequence Opt[string]

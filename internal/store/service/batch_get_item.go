@@ -135,7 +135,8 @@ func batchGetMixed(tables []BatchGetTable) error {
 	return nil
 }
 
-// batchGetProjection checks one table's keys for repetition, and returns the compiled projection.
+// batchGetProjection returns the compiled projection of one table's part. In between, in AWS's
+// order, it checks the values of the keys and that no key is repeated.
 func batchGetProjection(t *BatchGetTable) (*expr.Projection, error) {
 	sess, err := projectionSession(t.Names, t.Projection, &t.Legacy)
 	if err != nil {

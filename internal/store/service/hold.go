@@ -51,7 +51,7 @@ func (c *Consumer) Taken(shard, sequence string) error {
 	return c.at(shard, sequence, c.hold.Taken)
 }
 
-func (c *Consumer) at(shard, sequence string, tell func(shard uint32, seq uint64)) error {
+func (c *Consumer) at(shard, sequence string, report func(shard uint32, seq uint64)) error {
 	if sequence == "" {
 		return nil
 	}
@@ -63,7 +63,7 @@ func (c *Consumer) at(shard, sequence string, tell func(shard uint32, seq uint64
 	if !ok {
 		return fmt.Errorf("not a sequence number: %q", sequence)
 	}
-	tell(no, seq)
+	report(no, seq)
 	return nil
 }
 

@@ -13,17 +13,17 @@ import (
 
 const attributesToGetMax = 255
 
-// conditional returns given, and refuses a ConditionalOperator without conditions.
-func (l *Legacy) conditional(members int, given bool) (bool, error) {
-	if l.ConditionalOperator.Set && members == 0 {
-		return false, invalid(invalidValues + "ConditionalOperator cannot be used without Filter or Expected")
+// checkOperator refuses a ConditionalOperator without conditions that it could connect.
+func (l *Legacy) checkOperator(conditions int) error {
+	if l.ConditionalOperator.Set && conditions == 0 {
+		return invalid(invalidValues + "ConditionalOperator cannot be used without Filter or Expected")
 	}
-	return given, nil
+	return nil
 }
 
 // legacyExpected returns the compiled Expected, or nil if it is absent.
 func legacyExpected(l *Legacy) (*expr.Condition, error) {
-	if given, err := l.conditional(len(l.Expected), l.Expected != nil); !given {
+	if err := l.checkOperator(len(l.Expected)); err != nil || l.Expected == nil {
 		return nil, err
 	}
 	if l.Err != nil {
@@ -50,7 +50,7 @@ func sorted[M, E any](members map[string]M, convert func(name string, m M) E) []
 
 // legacyFilter returns the compiled QueryFilter or ScanFilter, or nil if it is absent.
 func legacyFilter(filter map[string]LegacyCondition, l *Legacy) (*expr.Condition, error) {
-	if given, err := l.conditional(len(filter), filter != nil); !given {
+	if err := l.checkOperator(len(filter)); err != nil || filter == nil {
 		return nil, err
 	}
 	if l.Err != nil {

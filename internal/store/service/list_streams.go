@@ -16,11 +16,11 @@ func (s *Service) ListStreams(_ context.Context, in *ListStreamsInput) (*ListStr
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.engine.Streams()
+	streams, err := s.engine.Streams()
 	if err != nil {
 		return nil, apiError(err, "")
 	}
-	streams := slices.DeleteFunc(all, func(d *engine.StreamDesc) bool {
+	streams = slices.DeleteFunc(streams, func(d *engine.StreamDesc) bool {
 		return d.Namespace != namespace || table != "" && d.Table != table
 	})
 	if table != "" && len(streams) == 0 {

@@ -16,8 +16,8 @@ func writeShape(in *WriteInput, item string) error {
 
 func (a ItemArg) present() bool { return a.Item != nil || a.Err != nil }
 
-// newAction makes the checks of a write that follow those of its shape and need no table, compiles
-// its expressions and returns the action, without its table.
+// newAction returns the action of a write; the caller sets its table. It makes the checks that need
+// no table and rank after the shape's, and compiles the expressions. w words the errors.
 func newAction(kind actionKind, in *WriteInput, w wording) (*action, error) {
 	sess, err := writeSession(kind, in)
 	switch {

@@ -28,7 +28,7 @@ type page struct {
 	filter     *expr.Condition
 	projection *expr.Projection
 	countOnly  bool
-	// a local index lacks requested attributes, so each entry's item is read from the table
+	// each entry's item is read from the table, since a local index lacks requested attributes
 	fetch    bool
 	expired  Expired
 	limit    int // items evaluated; 0: no limit
@@ -122,8 +122,7 @@ func (p *page) copy(item dynamo.Item) dynamo.Item {
 	return dynamo.Item(p.arena[at:len(p.arena):len(p.arena)])
 }
 
-// startKey returns the attributes that tell the next page where this one ended: the keys of the
-// table and the index.
+// startKey returns the entry's LastEvaluatedKey: its keys in the table and the index.
 func (p *page) startKey(entry dynamo.Item) dynamo.Item {
 	var b dynamo.Builder
 	p.startAttributes(func(attr engine.KeyAttr) bool {

@@ -20,7 +20,8 @@ type parameters struct {
 	values      Values
 	legacy      []parameter
 	expressions []parameter
-	// the kinds of expression that can use values, as the message about a lack of them lists them
+	// the kinds of expression that can use values, in the order of the message that lists them if
+	// none is present
 	valued []string
 }
 

@@ -37,7 +37,9 @@ func checkSelect(sel, index, projection Opt[string], legacy *Legacy, w wording) 
 	}
 }
 
-// useIndex finds the index that a Query or Scan names, and refuses what it cannot do.
+// useIndex finds the index that a Query or Scan names. It refuses reads that the index cannot
+// serve: all while it is being built, and of a global index consistent ones, and ALL_ATTRIBUTES
+// unless it projects them.
 func (p *page) useIndex(name Opt[string], sel Opt[string], consistent Opt[bool]) error {
 	p.perBlock = readKind(consistent)
 	if !name.Set {
@@ -59,8 +61,8 @@ func (p *page) useIndex(name Opt[string], sel Opt[string], consistent Opt[bool])
 	return nil
 }
 
-// useAttributes checks that the index has the attributes that Select and the projection want. A
-// local index fetches missing ones from the table; a global one refuses.
+// useAttributes checks that the index has the attributes that Select and the projection ask for.
+// Missing ones are fetched from the table for a local index, and refused for a global one.
 func (p *page) useAttributes(sel Opt[string]) error {
 	p.countOnly = sel.V == selectCount
 	if p.index == nil || p.index.Projection.Type == projectionAll {
