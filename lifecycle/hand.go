@@ -73,8 +73,8 @@ func (l *Lifecycles) hand(ctx context.Context, p *plan, id string, e *Event, don
 	l.runner.courier.Deliver(ctx, parcel, done)
 }
 
-// recordOutcomes records the outcomes of calls in the history. It does not recreate a history that has
-// expired.
+// recordOutcomes records the outcomes of calls in the history. It does not recreate a history that
+// has expired.
 func (l *Lifecycles) recordOutcomes(ctx context.Context, all []deliver.Ended) error {
 	seen := map[origin]bool{}
 	var actions []items.Action

@@ -47,7 +47,7 @@ type scheduleDocument struct {
 	LastModificationDate *wireTime `json:",omitempty"`
 	NextFiring           *wireTime `json:",omitempty"`
 
-	kept *schedules.Kept // from mayfly's tables; nil at other endpoints
+	kept *schedules.State // from mayfly's tables; nil at other endpoints
 }
 
 // wireTime is an instant in JSON: written as RFC 3339 in UTC, and read also as seconds since 1970.

@@ -160,7 +160,7 @@ func (e *endpoint) addKept(ctx context.Context, all []described) {
 	}
 	db := e.dynamodb()
 	for group, members := range names {
-		kept, err := schedules.ReadKept(ctx, db, group, members...)
+		kept, err := schedules.ReadStates(ctx, db, group, members...)
 		if err != nil {
 			continue
 		}

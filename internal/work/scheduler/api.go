@@ -1,7 +1,8 @@
 package scheduler
 
 // The inputs and outputs of EventBridge Scheduler's operations. Members have the names of the wire.
-// The tag "from" is for members that are not in the body (see package api). A missing member is nil.
+// The tag "from" is for members that are not in the body (see package api). A missing member is
+// nil.
 
 // Settings has the members of a schedule that CreateSchedule and UpdateSchedule take and
 // GetSchedule returns.

@@ -15,7 +15,8 @@ type shape struct {
 	busName *string // of a rule
 }
 
-// err returns a ValidationException with all violations, the error for an unknown event bus, or nil.
+// err returns a ValidationException with all violations, the error for an unknown event bus, or
+// nil.
 func (s *shape) err() error {
 	if s.Any() {
 		return invalid(s.Message())
@@ -29,13 +30,13 @@ type pattern struct {
 	match func(string) bool
 }
 
-func compiled(text string) *pattern {
+func regexPattern(text string) *pattern {
 	return &pattern{text, regexp.MustCompile(`^(?:` + text + `)$`).MatchString}
 }
 
-// made returns a pattern of characters of a class, without the cost of a regular expression. empty
-// accepts the empty string too.
-func made(text string, class func(c byte) bool, empty bool) *pattern {
+// classPattern returns a pattern of characters of a class, without the cost of a regular
+// expression. empty accepts the empty string too.
+func classPattern(text string, class func(c byte) bool, empty bool) *pattern {
 	return &pattern{text, func(s string) bool {
 		for i := 0; i < len(s); i++ {
 			if !class(s[i]) {
@@ -52,12 +53,12 @@ func alphanumeric(c byte) bool {
 
 var (
 	patternName     = &pattern{`[0-9a-zA-Z-_.]+`, constraint.NameLetters}
-	patternToken    = made(`[a-zA-Z0-9-_]+`, func(c byte) bool { return alphanumeric(c) || strings.IndexByte("-_", c) >= 0 }, false)
-	patternPipeline = made(`[A-Za-z0-9\-_]*`, func(c byte) bool { return alphanumeric(c) || strings.IndexByte("-_", c) >= 0 }, true)
-	patternKms      = compiled(`arn:aws(-[a-z]+)?:kms:[a-z0-9\-]+:\d{12}:(key|alias)\/[0-9a-zA-Z-_]*`)
-	patternRole     = compiled(`arn:aws(-[a-z]+)?:iam::\d{12}:role\/[\w+=,.@\/-]+`)
-	patternQueue    = compiled(`arn:aws(-[a-z]+)?:sqs:[a-z0-9\-]+:\d{12}:[a-zA-Z0-9\-_]+`)
-	patternGroupARN = compiled(`arn:aws(-[a-z]+)?:scheduler:[a-z0-9\-]+:\d{12}:schedule-group\/[0-9a-zA-Z-_.]+`)
+	patternToken    = classPattern(`[a-zA-Z0-9-_]+`, func(c byte) bool { return alphanumeric(c) || strings.IndexByte("-_", c) >= 0 }, false)
+	patternPipeline = classPattern(`[A-Za-z0-9\-_]*`, func(c byte) bool { return alphanumeric(c) || strings.IndexByte("-_", c) >= 0 }, true)
+	patternKms      = regexPattern(`arn:aws(-[a-z]+)?:kms:[a-z0-9\-]+:\d{12}:(key|alias)\/[0-9a-zA-Z-_]*`)
+	patternRole     = regexPattern(`arn:aws(-[a-z]+)?:iam::\d{12}:role\/[\w+=,.@\/-]+`)
+	patternQueue    = regexPattern(`arn:aws(-[a-z]+)?:sqs:[a-z0-9\-]+:\d{12}:[a-zA-Z0-9\-_]+`)
+	patternGroupARN = regexPattern(`arn:aws(-[a-z]+)?:scheduler:[a-z0-9\-]+:\d{12}:schedule-group\/[0-9a-zA-Z-_.]+`)
 	patternSource   = &pattern{`(?=[/\.\-_A-Za-z0-9]+)((?!aws\.).*)|(\$(\.[\w_-]+(\[(\d+|\*)\])*)*)`, isEventSource}
 	eventSourcePath = regexp.MustCompile(`^\$(\.[\w_-]+(\[(\d+|\*)\])*)*$`)
 )
@@ -82,14 +83,14 @@ func (s *shape) text(path string, v *string, least, most int, p *pattern) {
 	s.Length(path, *v, least, most)
 }
 
-// needed checks a required string.
-func (s *shape) needed(path string, v *string, least, most int, p *pattern) {
+// required checks a required string.
+func (s *shape) required(path string, v *string, least, most int, p *pattern) {
 	s.Required(path, v != nil)
 	s.text(path, v, least, most, p)
 }
 
-// word checks an optional value of an enumeration.
-func (s *shape) word(path string, v *string, set []string) {
+// enum checks an optional value of an enumeration.
+func (s *shape) enum(path string, v *string, set []string) {
 	if v != nil {
 		s.Enum(path, *v, set)
 	}
@@ -118,7 +119,7 @@ const (
 
 func (s *shape) name(path string, v string) { s.text(path, &v, 1, nameMax, patternName) }
 
-func (s *shape) nameIfAny(path string, v *string) { s.text(path, v, 1, nameMax, patternName) }
+func (s *shape) optionalName(path string, v *string) { s.text(path, v, 1, nameMax, patternName) }
 
 func (s *shape) token(v *string) { s.text("clientToken", v, 1, tokenMax, patternToken) }
 

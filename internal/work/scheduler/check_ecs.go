@@ -16,9 +16,9 @@ var (
 
 // ecs checks the shape of an ECS task's parameters.
 func (s *shape) ecs(path string, p *EcsParameters) {
-	s.needed(path+".taskDefinitionArn", p.TaskDefinitionArn, 1, arnMax, nil)
+	s.required(path+".taskDefinitionArn", p.TaskDefinitionArn, 1, arnMax, nil)
 	s.number(path+".taskCount", p.TaskCount, 1, 10)
-	s.word(path+".launchType", p.LaunchType, enumLaunchType)
+	s.enum(path+".launchType", p.LaunchType, enumLaunchType)
 	if n := p.NetworkConfiguration; n != nil && n.AwsvpcConfiguration != nil {
 		s.network(path+".networkConfiguration.awsvpcConfiguration", n.AwsvpcConfiguration)
 	}
@@ -27,23 +27,23 @@ func (s *shape) ecs(path string, p *EcsParameters) {
 	s.count(path+".capacityProviderStrategy", len(p.CapacityProviderStrategy), 0, 6)
 	for i, c := range p.CapacityProviderStrategy {
 		at := member(path+".capacityProviderStrategy", i)
-		s.needed(at+".capacityProvider", c.CapacityProvider, 1, 255, nil)
+		s.required(at+".capacityProvider", c.CapacityProvider, 1, 255, nil)
 		s.number(at+".weight", c.Weight, 0, 1000)
 		s.number(at+".base", c.Base, 0, 100_000)
 	}
 	s.count(path+".placementConstraints", len(p.PlacementConstraints), 0, 10)
 	for i, c := range p.PlacementConstraints {
 		at := member(path+".placementConstraints", i)
-		s.word(at+".type", c.Type, enumConstraint)
+		s.enum(at+".type", c.Type, enumConstraint)
 		s.text(at+".expression", c.Expression, 0, 2000, nil)
 	}
 	s.count(path+".placementStrategy", len(p.PlacementStrategy), 0, 5)
 	for i, c := range p.PlacementStrategy {
 		at := member(path+".placementStrategy", i)
-		s.word(at+".type", c.Type, enumStrategy)
+		s.enum(at+".type", c.Type, enumStrategy)
 		s.text(at+".field", c.Field, 0, 255, nil)
 	}
-	s.word(path+".propagateTags", p.PropagateTags, enumPropagateTags)
+	s.enum(path+".propagateTags", p.PropagateTags, enumPropagateTags)
 	s.text(path+".referenceId", p.ReferenceId, 0, 1024, nil)
 	s.ecsTags(path+".tags", p.Tags)
 }
@@ -55,7 +55,7 @@ func (s *shape) network(path string, c *AwsvpcConfiguration) {
 	if c.SecurityGroups != nil {
 		s.texts(path+".securityGroups", c.SecurityGroups, 1, 5)
 	}
-	s.word(path+".assignPublicIp", c.AssignPublicIp, enumAssignPublicIp)
+	s.enum(path+".assignPublicIp", c.AssignPublicIp, enumAssignPublicIp)
 }
 
 // texts checks a list of subnets or security groups.
@@ -75,7 +75,7 @@ func (s *shape) ecsTags(path string, list []map[string]*string) {
 			if n := utf8.RuneCountInString(key); n < 1 || n > tagKeyMax {
 				s.Length(at+".key", key, 1, tagKeyMax)
 			}
-			s.needed(at+".value", tags[key], 1, tagValueMax, nil)
+			s.required(at+".value", tags[key], 1, tagValueMax, nil)
 		}
 	}
 }

@@ -22,15 +22,15 @@ const (
 )
 
 var (
-	patternRuleName  = made(`[\.\-_A-Za-z0-9]+`, func(c byte) bool { return alphanumeric(c) || strings.IndexByte(".-_", c) >= 0 }, false)
-	patternVariable  = made(`[A-Za-z0-9\_\-]+`, func(c byte) bool { return alphanumeric(c) || strings.IndexByte("-_", c) >= 0 }, false)
-	patternRuleQueue = compiled(`arn:aws(-[a-z]+)?:sqs:[a-z0-9\-]*:\d{12}:[a-zA-Z0-9\-_]+(\.fifo)?`)
+	patternRuleName  = classPattern(`[\.\-_A-Za-z0-9]+`, func(c byte) bool { return alphanumeric(c) || strings.IndexByte(".-_", c) >= 0 }, false)
+	patternVariable  = classPattern(`[A-Za-z0-9\_\-]+`, func(c byte) bool { return alphanumeric(c) || strings.IndexByte("-_", c) >= 0 }, false)
+	patternRuleQueue = regexPattern(`arn:aws(-[a-z]+)?:sqs:[a-z0-9\-]*:\d{12}:[a-zA-Z0-9\-_]+(\.fifo)?`)
 
 	enumRuleState = []string{stateEnabled, stateDisabled, "ENABLED_WITH_ALL_CLOUDTRAIL_MANAGEMENT_EVENTS"}
 )
 
 // rule checks the name of a rule.
-func (s *shape) rule(path string, name *string) { s.needed(path, name, 1, nameMax, patternRuleName) }
+func (s *shape) rule(path string, name *string) { s.required(path, name, 1, nameMax, patternRuleName) }
 
 // bus checks the name of an event bus, which must be the default one.
 func (s *shape) bus(name *string) {
@@ -57,8 +57,8 @@ func (s *shape) targets(list []RuleTarget) {
 }
 
 func (s *shape) ruleTarget(path string, t *RuleTarget) {
-	s.needed(path+".id", t.Id, 1, targetIDMax, patternRuleName)
-	s.needed(path+".arn", t.Arn, 1, arnMax, nil)
+	s.required(path+".id", t.Id, 1, targetIDMax, patternRuleName)
+	s.required(path+".arn", t.Arn, 1, arnMax, nil)
 	s.text(path+".roleArn", t.RoleArn, 1, arnMax, nil)
 	s.text(path+".input", t.Input, 0, ruleInputMax, nil)
 	s.text(path+".inputPath", t.InputPath, 0, inputPathMax, nil)
@@ -70,10 +70,10 @@ func (s *shape) ruleTarget(path string, t *RuleTarget) {
 			s.text(at+"inputPathsMap.key", &name, 1, inputPathNameMax, patternVariable)
 			s.text(at+"inputPathsMap.value", &value, 0, inputPathMax, nil)
 		}
-		s.needed(at+"inputTemplate", x.InputTemplate, 1, templateMax, nil)
+		s.required(at+"inputTemplate", x.InputTemplate, 1, templateMax, nil)
 	}
 	if p := t.KinesisParameters; p != nil {
-		s.needed(path+".kinesisParameters.partitionKeyPath", p.PartitionKeyPath, 0, inputPathMax, nil)
+		s.required(path+".kinesisParameters.partitionKeyPath", p.PartitionKeyPath, 0, inputPathMax, nil)
 	}
 	if p := t.SqsParameters; p != nil {
 		s.text(path+".sqsParameters.messageGroupId", p.MessageGroupId, 1, messageGroupMax, nil)

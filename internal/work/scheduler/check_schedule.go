@@ -81,22 +81,22 @@ func (s *Scheduler) checkSchedule(in *ScheduleInput, now time.Time) (*checked, e
 func checkScheduleShape(in *ScheduleInput) error {
 	var s shape
 	s.name("name", in.Name)
-	s.nameIfAny("groupName", in.GroupName)
-	s.needed("scheduleExpression", in.ScheduleExpression, 1, expressionMax, nil)
+	s.optionalName("groupName", in.GroupName)
+	s.required("scheduleExpression", in.ScheduleExpression, 1, expressionMax, nil)
 	s.text("description", in.Description, 0, descriptionMax, nil)
 	s.text("scheduleExpressionTimezone", in.ScheduleExpressionTimezone, 1, timezoneMax, nil)
-	s.word("state", in.State, enumState)
+	s.enum("state", in.State, enumState)
 	s.text("kmsKeyArn", in.KmsKeyArn, 1, kmsMax, patternKms)
 	if s.Required("target", in.Target != nil); in.Target != nil {
 		s.target("target", in.Target)
 	}
 	if s.Required("flexibleTimeWindow", in.FlexibleTimeWindow != nil); in.FlexibleTimeWindow != nil {
 		s.Required("flexibleTimeWindow.mode", in.FlexibleTimeWindow.Mode != nil)
-		s.word("flexibleTimeWindow.mode", in.FlexibleTimeWindow.Mode, enumMode)
+		s.enum("flexibleTimeWindow.mode", in.FlexibleTimeWindow.Mode, enumMode)
 		s.number("flexibleTimeWindow.maximumWindowInMinutes", in.FlexibleTimeWindow.MaximumWindowInMinutes, 1, windowMax)
 	}
 	s.token(in.ClientToken)
-	s.word("actionAfterCompletion", in.ActionAfterCompletion, enumAction)
+	s.enum("actionAfterCompletion", in.ActionAfterCompletion, enumAction)
 	return s.err()
 }
 

@@ -40,8 +40,8 @@ var templated = map[string]string{
 
 // target checks the shape of a target.
 func (s *shape) target(path string, t *Target) {
-	s.needed(path+".arn", t.Arn, 1, arnMax, nil)
-	s.needed(path+".roleArn", t.RoleArn, 1, arnMax, patternRole)
+	s.required(path+".arn", t.Arn, 1, arnMax, nil)
+	s.required(path+".roleArn", t.RoleArn, 1, arnMax, patternRole)
 	if t.Input != nil && *t.Input == "" {
 		s.Length(path+".input", "", 1, inputMax)
 	}
@@ -55,11 +55,11 @@ func (s *shape) target(path string, t *Target) {
 		s.text(path+".sqsParameters.messageGroupId", p.MessageGroupId, 1, messageGroupMax, nil)
 	}
 	if p := t.KinesisParameters; p != nil {
-		s.needed(path+".kinesisParameters.partitionKey", p.PartitionKey, 1, partitionKeyMax, nil)
+		s.required(path+".kinesisParameters.partitionKey", p.PartitionKey, 1, partitionKeyMax, nil)
 	}
 	if p := t.EventBridgeParameters; p != nil {
-		s.needed(path+".eventBridgeParameters.detailType", p.DetailType, 1, detailTypeMax, nil)
-		s.needed(path+".eventBridgeParameters.source", p.Source, 1, sourceMax, patternSource)
+		s.required(path+".eventBridgeParameters.detailType", p.DetailType, 1, detailTypeMax, nil)
+		s.required(path+".eventBridgeParameters.source", p.Source, 1, sourceMax, patternSource)
 	}
 	if p := t.EcsParameters; p != nil {
 		s.ecs(path+".ecsParameters", p)
@@ -77,8 +77,8 @@ func (s *shape) retryPolicy(path string, r *RetryPolicy) {
 func (s *shape) pipeline(path string, list []PipelineParameter) {
 	s.count(path, len(list), 0, pipelinesMax)
 	for i, p := range list {
-		s.needed(member(path, i)+".name", p.Name, 1, pipelineNameMax, patternPipeline)
-		s.needed(member(path, i)+".value", p.Value, 1, pipelineTextMax, nil)
+		s.required(member(path, i)+".name", p.Name, 1, pipelineNameMax, patternPipeline)
+		s.required(member(path, i)+".value", p.Value, 1, pipelineTextMax, nil)
 	}
 }
 

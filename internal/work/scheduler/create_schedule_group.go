@@ -79,7 +79,7 @@ func (s *Scheduler) makeGroup(ctx context.Context, g *group) error {
 	if _, err := ensure.Table(ctx, s.o.DB, groupPlace(g.name).spec()); err != nil {
 		return err
 	}
-	s.know(g)
-	s.opened(ctx, groupPlace(g.name))
+	s.remember(g)
+	s.awaitOpen(ctx, groupPlace(g.name))
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 // delivered.
 func (s *Scheduler) DeleteSchedule(ctx context.Context, in *DeleteScheduleInput) (*Empty, error) {
 	var sh shape
-	sh.nameIfAny("groupName", in.GroupName)
+	sh.optionalName("groupName", in.GroupName)
 	sh.name("name", in.Name)
 	sh.token(in.ClientToken)
 	if err := sh.err(); err != nil {

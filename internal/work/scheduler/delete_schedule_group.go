@@ -49,9 +49,9 @@ func (s *Scheduler) markDeleting(ctx context.Context, in *DeleteScheduleGroupInp
 	return err
 }
 
-// clear deletes the table of a group that is being deleted, and then the group. Its consumer has
-// stopped.
-func (s *Scheduler) clear(ctx context.Context, g *group) error {
+// deleteGroup deletes the table of a group that is being deleted, and then the group. Its consumer
+// has stopped.
+func (s *Scheduler) deleteGroup(ctx context.Context, g *group) error {
 	p := groupPlace(g.name)
 	now, err := s.readGroupNamed(ctx, g.name)
 	if err != nil || now == nil || now.incarnation != g.incarnation {
@@ -60,7 +60,7 @@ func (s *Scheduler) clear(ctx context.Context, g *group) error {
 	if _, err := s.o.DB.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: &p.table}); err != nil && !noTable(err) && retry.Code(err) != codeTableInUse {
 		return err
 	}
-	if err := s.gone(ctx, p.table); err != nil {
+	if err := s.awaitDeleted(ctx, p.table); err != nil {
 		return err
 	}
 	if err := consume.Forget(ctx, s.o.DB, consumerOf(p)); err != nil {
@@ -78,8 +78,8 @@ func (s *Scheduler) clear(ctx context.Context, g *group) error {
 	return err
 }
 
-// gone waits until a table is deleted.
-func (s *Scheduler) gone(ctx context.Context, table string) error {
+// awaitDeleted waits until a table is deleted.
+func (s *Scheduler) awaitDeleted(ctx context.Context, table string) error {
 	for pause := again.Start(); ; {
 		_, err := s.o.DB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &table})
 		if noTable(err) {

@@ -46,7 +46,7 @@ func (s *Scheduler) fire(ctx context.Context, p place, expired []timer.Firing) e
 		o.done = e.Done
 		all = append(all, o)
 	}
-	return s.follow(ctx, all)
+	return s.armAndDeliver(ctx, all)
 }
 
 // firingOf returns the firing that an expired item stands for, or nil.
@@ -65,10 +65,10 @@ func (s *Scheduler) firingOf(expired item, p place) *firing {
 // outcome computes the result of a firing.
 func (s *Scheduler) outcome(p place, f *firing, now time.Time) (*outcome, error) {
 	o := &outcome{place: p, firing: f}
-	return o, s.workOut(o, now)
+	return o, s.compute(o, now)
 }
 
-func (s *Scheduler) workOut(o *outcome, now time.Time) error {
+func (s *Scheduler) compute(o *outcome, now time.Time) error {
 	o.parcels, o.next, o.complete = nil, nil, nil
 	if o.place.rules {
 		return s.ruleOutcome(o, now)
@@ -89,7 +89,7 @@ func (s *Scheduler) scheduleOutcome(o *outcome, now time.Time) error {
 	if catchUp == CatchUpGroup {
 		catchUp = s.catchUpOf(o.place.group)
 	}
-	runs := o.follow(t, catchUp, now)
+	runs := o.setNext(t, catchUp, now)
 	var end *completion
 	if o.next == nil && d.deletes() && f.until.IsZero() {
 		end = &completion{
@@ -107,24 +107,24 @@ func (s *Scheduler) scheduleOutcome(o *outcome, now time.Time) error {
 	return nil
 }
 
-// follow computes the next firing, and reports whether this one runs. The next firing of an earlier
-// version is never due after the version's end.
-func (o *outcome) follow(t timing, catchUp CatchUp, now time.Time) (runs bool) {
+// setNext computes the next firing, and reports whether this one runs. The next firing of an
+// earlier version is never due after the version's end.
+func (o *outcome) setNext(t timing, catchUp CatchUp, now time.Time) (runs bool) {
 	f := o.firing
-	runs, next, more := t.before(f.until).following(f, catchUp, now)
+	runs, next, more := t.before(f.until).decide(f, catchUp, now)
 	if !more {
 		return runs
 	}
-	o.next = f.following(t, next, now)
+	o.next = f.successor(t, next, now)
 	if !f.until.IsZero() && o.next.deadline.After(f.until) {
 		o.next = nil
-		runs, _, _ = t.before(f.occurrence).following(f, catchUp, now)
+		runs, _, _ = t.before(f.occurrence).decide(f, catchUp, now)
 	}
 	return runs
 }
 
-// following returns the firing that processing f arms.
-func (f *firing) following(t timing, occurrence, now time.Time) *firing {
+// successor returns the firing that processing f arms.
+func (f *firing) successor(t timing, occurrence, now time.Time) *firing {
 	next := *f
 	next.number++
 	next.occurrence = occurrence
@@ -133,9 +133,9 @@ func (f *firing) following(t timing, occurrence, now time.Time) *firing {
 	return &next
 }
 
-// follow arms the next firings in batches, and hands over the deliveries of armed batches in order.
-// After an error it hands over no more.
-func (s *Scheduler) follow(ctx context.Context, all []*outcome) error {
+// armAndDeliver arms the next firings in batches, and hands over the deliveries of armed batches in
+// order. After an error it hands over no more.
+func (s *Scheduler) armAndDeliver(ctx context.Context, all []*outcome) error {
 	type armed struct {
 		batch []*outcome
 		err   chan error

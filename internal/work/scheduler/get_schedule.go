@@ -5,7 +5,7 @@ import "context"
 // GetSchedule returns a schedule, with the defaults of missing members.
 func (s *Scheduler) GetSchedule(ctx context.Context, in *GetScheduleInput) (*GetScheduleOutput, error) {
 	var sh shape
-	sh.nameIfAny("groupName", in.GroupName)
+	sh.optionalName("groupName", in.GroupName)
 	sh.name("name", in.Name)
 	if err := sh.err(); err != nil {
 		return nil, err

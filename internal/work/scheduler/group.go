@@ -205,7 +205,7 @@ func (s *Scheduler) alterGroup(ctx context.Context, name string, alter func(*gro
 			return errChanged
 		}
 		if err == nil {
-			s.know(g)
+			s.remember(g)
 		}
 		return err
 	})
@@ -218,7 +218,7 @@ func beingDeleted(name string) error {
 // inGroup calls f, which writes into a group's table. If the table is missing but the group exists,
 // it creates the table and calls f again.
 func (s *Scheduler) inGroup(ctx context.Context, name string, f func(table string) error) error {
-	if g := s.known(name); g != nil && g.state == stateDeleting {
+	if g := s.remembered(name); g != nil && g.state == stateDeleting {
 		return beingDeleted(name)
 	}
 	p := groupPlace(name)
@@ -266,8 +266,8 @@ func (s *Scheduler) openGroup(ctx context.Context, name string) error {
 	if err := s.makeTable(ctx, groupPlace(name)); err != nil {
 		return err
 	}
-	s.know(g)
-	s.opened(ctx, groupPlace(name))
+	s.remember(g)
+	s.awaitOpen(ctx, groupPlace(name))
 	return nil
 }
 

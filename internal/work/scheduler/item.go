@@ -54,7 +54,8 @@ const (
 
 const listAll = "all" // listAll is the value of attrList.
 
-// edition is a version of a schedule or a rule, which the definition and each of its firings repeat.
+// edition is a version of a schedule or a rule, which the definition and each of its firings
+// repeat.
 type edition struct {
 	name        string
 	incarnation string

@@ -14,8 +14,8 @@ func (s *Scheduler) ListRules(ctx context.Context, in *ListRulesInput) (*ListRul
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	narrowed := filter(in.NamePrefix)
-	after, err := fromName(in.NextToken, "ListRules", narrowed)
+	filters := filter(in.NamePrefix)
+	after, err := fromName(in.NextToken, "ListRules", filters)
 	if err != nil {
 		return nil, err
 	}
@@ -23,7 +23,7 @@ func (s *Scheduler) ListRules(ctx context.Context, in *ListRulesInput) (*ListRul
 	if err != nil {
 		return nil, apiError(err)
 	}
-	page, next := pageOf(all, func(r namedRule) string { return r.name }, after, most, "ListRules", narrowed)
+	page, next := pageOf(all, func(r namedRule) string { return r.name }, after, most, "ListRules", filters)
 	out := &ListRulesOutput{Rules: []Rule{}, NextToken: next}
 	for _, r := range page {
 		out.Rules = append(out.Rules, s.describeRule(r.name, r.rule))
@@ -34,14 +34,14 @@ func (s *Scheduler) ListRules(ctx context.Context, in *ListRulesInput) (*ListRul
 // ListRuleNamesByTarget lists the rules with a certain target, sorted by name.
 func (s *Scheduler) ListRuleNamesByTarget(ctx context.Context, in *ListRuleNamesByTargetInput) (*ListRuleNamesByTargetOutput, error) {
 	var sh shape
-	sh.needed("targetArn", in.TargetArn, 1, arnMax, nil)
+	sh.required("targetArn", in.TargetArn, 1, arnMax, nil)
 	sh.bus(in.EventBusName)
 	most := sh.limit(in.Limit, in.NextToken)
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	narrowed := filter(in.TargetArn)
-	after, err := fromName(in.NextToken, "ListRuleNamesByTarget", narrowed)
+	filters := filter(in.TargetArn)
+	after, err := fromName(in.NextToken, "ListRuleNamesByTarget", filters)
 	if err != nil {
 		return nil, err
 	}
@@ -55,6 +55,6 @@ func (s *Scheduler) ListRuleNamesByTarget(ctx context.Context, in *ListRuleNames
 			names = append(names, r.name)
 		}
 	}
-	page, next := pageOf(names, func(name string) string { return name }, after, most, "ListRuleNamesByTarget", narrowed)
+	page, next := pageOf(names, func(name string) string { return name }, after, most, "ListRuleNamesByTarget", filters)
 	return &ListRuleNamesByTargetOutput{RuleNames: page, NextToken: next}, nil
 }

@@ -9,13 +9,13 @@ import (
 // ListScheduleGroups lists the groups, sorted by name, with the default group.
 func (s *Scheduler) ListScheduleGroups(ctx context.Context, in *ListScheduleGroupsInput) (*ListScheduleGroupsOutput, error) {
 	var sh shape
-	sh.nameIfAny("namePrefix", in.NamePrefix)
+	sh.optionalName("namePrefix", in.NamePrefix)
 	most := sh.page(in.MaxResults, in.NextToken)
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	narrowed := filter(in.NamePrefix)
-	after, err := fromName(in.NextToken, "ListScheduleGroups", narrowed)
+	filters := filter(in.NamePrefix)
+	after, err := fromName(in.NextToken, "ListScheduleGroups", filters)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +31,7 @@ func (s *Scheduler) ListScheduleGroups(ctx context.Context, in *ListScheduleGrou
 		all = append(all, own) // there is no table yet
 	}
 	all = slices.DeleteFunc(all, func(g *group) bool { return !strings.HasPrefix(g.name, orElse(in.NamePrefix, "")) })
-	page, next := pageOf(all, func(g *group) string { return g.name }, after, most, "ListScheduleGroups", narrowed)
+	page, next := pageOf(all, func(g *group) string { return g.name }, after, most, "ListScheduleGroups", filters)
 	out := &ListScheduleGroupsOutput{ScheduleGroups: []ScheduleGroup{}, NextToken: next}
 	for _, g := range page {
 		out.ScheduleGroups = append(out.ScheduleGroups, s.describe(g))

@@ -14,15 +14,15 @@ import (
 // ListSchedules lists schedules, sorted by group and name.
 func (s *Scheduler) ListSchedules(ctx context.Context, in *ListSchedulesInput) (*ListSchedulesOutput, error) {
 	var sh shape
-	sh.nameIfAny("groupName", in.ScheduleGroup)
-	sh.nameIfAny("namePrefix", in.NamePrefix)
-	sh.word("state", in.State, enumState)
+	sh.optionalName("groupName", in.ScheduleGroup)
+	sh.optionalName("namePrefix", in.NamePrefix)
+	sh.enum("state", in.State, enumState)
 	most := sh.page(in.MaxResults, in.NextToken)
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	narrowed := filter(in.ScheduleGroup, in.NamePrefix, in.State)
-	begin, err := from(in.NextToken, "ListSchedules", narrowed)
+	filters := filter(in.ScheduleGroup, in.NamePrefix, in.State)
+	begin, err := parsePosition(in.NextToken, "ListSchedules", filters)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func (s *Scheduler) ListSchedules(ctx context.Context, in *ListSchedulesInput) (
 			return nil, apiError(err)
 		}
 		if stopped != nil {
-			stopped.Operation, stopped.Filter = "ListSchedules", narrowed
+			stopped.Operation, stopped.Filter = "ListSchedules", filters
 			l.out.NextToken = stopped.token()
 			break
 		}
@@ -50,7 +50,7 @@ func (s *Scheduler) ListSchedules(ctx context.Context, in *ListSchedulesInput) (
 }
 
 // groupsToList returns the names of the groups to list, sorted.
-func (s *Scheduler) groupsToList(ctx context.Context, only *string, begin *listed) ([]string, error) {
+func (s *Scheduler) groupsToList(ctx context.Context, only *string, begin *position) ([]string, error) {
 	if only != nil {
 		g, err := s.readGroupNamed(ctx, *only)
 		if err == nil && g == nil {
@@ -89,7 +89,7 @@ const (
 )
 
 // group lists the schedules of a group after a name. stopped is the last one if the page is full.
-func (l *lister) group(ctx context.Context, group, after string) (stopped *listed, err error) {
+func (l *lister) group(ctx context.Context, group, after string) (stopped *position, err error) {
 	q := l.s.byName(groupPlace(group).table, orElse(l.in.NamePrefix, ""), after)
 	q.Limit = aws.Int32(int32(l.most - len(l.out.Schedules) + 1))
 	if l.in.State != nil {
@@ -108,7 +108,7 @@ func (l *lister) group(ctx context.Context, group, after string) (stopped *liste
 		for _, it := range out.Items {
 			if len(l.out.Schedules) == l.most {
 				last := l.out.Schedules[l.most-1]
-				return &listed{Group: last.GroupName, Name: last.Name}, nil
+				return &position{Group: last.GroupName, Name: last.Name}, nil
 			}
 			summary, err := l.s.summary(group, it)
 			if err != nil {
@@ -121,7 +121,7 @@ func (l *lister) group(ctx context.Context, group, after string) (stopped *liste
 		}
 		if l.pages--; l.pages == 0 {
 			r := reader{from: out.LastEvaluatedKey}
-			return &listed{Group: group, Name: r.text(attrName)}, r.err
+			return &position{Group: group, Name: r.text(attrName)}, r.err
 		}
 	}
 }

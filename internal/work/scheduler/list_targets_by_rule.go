@@ -15,8 +15,8 @@ func (s *Scheduler) ListTargetsByRule(ctx context.Context, in *ListTargetsByRule
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	narrowed := filter(in.Rule)
-	after, err := fromName(in.NextToken, "ListTargetsByRule", narrowed)
+	filters := filter(in.Rule)
+	after, err := fromName(in.NextToken, "ListTargetsByRule", filters)
 	if err != nil {
 		return nil, err
 	}
@@ -25,6 +25,6 @@ func (s *Scheduler) ListTargetsByRule(ctx context.Context, in *ListTargetsByRule
 		return nil, err
 	}
 	slices.SortFunc(r.Targets, func(a, b RuleTarget) int { return strings.Compare(*a.Id, *b.Id) })
-	page, next := pageOf(r.Targets, func(t RuleTarget) string { return *t.Id }, after, most, "ListTargetsByRule", narrowed)
+	page, next := pageOf(r.Targets, func(t RuleTarget) string { return *t.Id }, after, most, "ListTargetsByRule", filters)
 	return &ListTargetsByRuleOutput{Targets: page, NextToken: next}, nil
 }

@@ -35,7 +35,7 @@ func (s *Scheduler) parcel(group string, f *firing, d *document, end *completion
 	}
 	body := s.notification(arn, j.Delivery.ID, f.occurrence)
 	if d.Target.Input != nil {
-		body = []byte(contextual{arn, f.occurrence, j.Delivery.ID}.replace(*d.Target.Input))
+		body = []byte(contextValues{arn, f.occurrence, j.Delivery.ID}.replace(*d.Target.Input))
 		if namesAttempt(*d.Target.Input) {
 			j.Origin.Kind = originAttempt
 		}
@@ -125,8 +125,9 @@ func uuid(id string) string {
 // timeText formats an instant as AWS does: with milliseconds only if they are not zero.
 func timeText(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.999Z") }
 
-// contextual has the values of the context attributes of an input, except for the attempt's number.
-type contextual struct {
+// contextValues has the values of the context attributes of an input, except for the attempt's
+// number.
+type contextValues struct {
 	arn string
 	at  time.Time
 	id  string
@@ -139,7 +140,7 @@ const (
 
 // replace replaces the context attributes in an input. Their values need no escaping in JSON. Some
 // JSON encoders write "<" as \u003c, so it accepts that form too.
-func (c contextual) replace(input string) string {
+func (c contextValues) replace(input string) string {
 	if !strings.Contains(input, contextPrefix) {
 		return input
 	}

@@ -36,7 +36,7 @@ func checkPutRule(in *PutRuleInput) error {
 	sh.rule("name", in.Name)
 	sh.text("scheduleExpression", in.ScheduleExpression, 0, expressionMax, nil)
 	sh.text("eventPattern", in.EventPattern, 0, eventPatternMax, nil)
-	sh.word("state", in.State, enumRuleState)
+	sh.enum("state", in.State, enumRuleState)
 	sh.text("description", in.Description, 0, descriptionMax, nil)
 	sh.text("roleArn", in.RoleArn, 1, arnMax, nil)
 	sh.tags(in.Tags)

@@ -73,7 +73,7 @@ func (s *Scheduler) alterRule(ctx context.Context, name string, create bool, alt
 			return noRule(name)
 		}
 		if err = s.makeTable(ctx, rulesPlace); err == nil {
-			s.opened(ctx, rulesPlace)
+			s.awaitOpen(ctx, rulesPlace)
 			err = work()
 		}
 	}

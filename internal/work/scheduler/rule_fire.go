@@ -18,7 +18,7 @@ func (s *Scheduler) ruleOutcome(o *outcome, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	if !o.follow(t, s.o.CatchUp, now) {
+	if !o.setNext(t, s.o.CatchUp, now) {
 		return nil
 	}
 	arn := s.ruleARN(f.name)

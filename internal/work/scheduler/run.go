@@ -17,7 +17,7 @@ var again = retry.Policy{First: 50 * time.Millisecond, Most: 5 * time.Second}
 // Run fires the schedules of every group, and deletes the groups in state DELETING, until ctx is
 // done. It includes groups that are created meanwhile. A failing endpoint is called again.
 func (s *Scheduler) Run(ctx context.Context) error {
-	r := &readers{s: s, running: map[string]*reading{}}
+	r := &readers{s: s, running: map[string]*consumer{}}
 	s.mu.Lock()
 	stopped := make(chan struct{})
 	s.mu.stopped = stopped
@@ -33,10 +33,10 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	for pause := again.Start(); ; {
 		var err error
 		if look {
-			err = s.look(ctx)
+			err = s.readGroups(ctx)
 		}
 		if err == nil {
-			err = r.match(ctx)
+			err = r.reconcile(ctx)
 		}
 		if ctx.Err() != nil {
 			return nil
@@ -51,15 +51,15 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	}
 }
 
-// look reads the groups and opens their tables. The tables of the default group and of the rules
-// are created with the first schedule or rule.
-func (s *Scheduler) look(ctx context.Context) error {
+// readGroups reads the groups and opens their tables. The tables of the default group and of the
+// rules are created with the first schedule or rule.
+func (s *Scheduler) readGroups(ctx context.Context) error {
 	all, err := s.groups(ctx)
 	if err != nil {
 		return err
 	}
 	for _, g := range all {
-		s.know(g)
+		s.remember(g)
 		if g.state == stateActive && g.name != groupDefault {
 			s.open(groupPlace(g.name))
 		}
@@ -79,19 +79,19 @@ func (s *Scheduler) look(ctx context.Context) error {
 // readers are the running consumers of the groups' streams.
 type readers struct {
 	s       *Scheduler
-	running map[string]*reading // by table
+	running map[string]*consumer // by table
 	work    sync.WaitGroup
 }
 
-// reading is a running consumer.
-type reading struct {
+// consumer is a running consumer.
+type consumer struct {
 	place   *open
 	cancel  context.CancelFunc
 	stopped chan struct{}
 }
 
-// match starts the missing consumers, and deletes the groups in state DELETING.
-func (r *readers) match(ctx context.Context) error {
+// reconcile starts the missing consumers, and deletes the groups in state DELETING.
+func (r *readers) reconcile(ctx context.Context) error {
 	s := r.s
 	s.mu.Lock()
 	var deleting []*group
@@ -130,7 +130,7 @@ func (r *readers) match(ctx context.Context) error {
 	}
 	for _, g := range deleting {
 		r.end(groupPlace(g.name).table)
-		if err := s.clear(ctx, g); err != nil {
+		if err := s.deleteGroup(ctx, g); err != nil {
 			return err
 		}
 		s.forget(g)
@@ -141,7 +141,7 @@ func (r *readers) match(ctx context.Context) error {
 
 func (r *readers) start(ctx context.Context, o *open) {
 	ctx, cancel := context.WithCancel(ctx)
-	it := &reading{o, cancel, make(chan struct{})}
+	it := &consumer{o, cancel, make(chan struct{})}
 	r.running[o.table] = it
 	r.work.Go(func() {
 		defer close(it.stopped)
@@ -188,7 +188,7 @@ func (s *Scheduler) consume(ctx context.Context, o *open) {
 		s.o.Logger.Error("the firings of a group cannot be read", "group", o.group, "error", err)
 	}
 	if ctx.Err() == nil {
-		s.closed(o)
+		s.close(o)
 		s.o.Observe(Event{What: Ended, Group: o.group})
 	}
 }

@@ -104,15 +104,15 @@ func New(o Options) *Scheduler {
 	return s
 }
 
-// known returns a group as this process last saw it; nil if it never did.
-func (s *Scheduler) known(name string) *group {
+// remembered returns a group as this process last saw it; nil if it never did.
+func (s *Scheduler) remembered(name string) *group {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.groups[name]
 }
 
-// know stores the state of a group.
-func (s *Scheduler) know(g *group) {
+// remember stores the state of a group.
+func (s *Scheduler) remember(g *group) {
 	copied := *g
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,9 +133,9 @@ func (s *Scheduler) open(p place) *open {
 	return o
 }
 
-// opened opens a place. While Run runs, it returns when the embedded database knows that the
+// awaitOpen opens a place. While Run runs, it returns when the embedded database knows that the
 // firings are read, so that a later advance of the clock waits for them.
-func (s *Scheduler) opened(ctx context.Context, p place) {
+func (s *Scheduler) awaitOpen(ctx context.Context, p place) {
 	o := s.open(p)
 	s.mu.Lock()
 	stopped := s.mu.stopped
@@ -149,8 +149,8 @@ func (s *Scheduler) opened(ctx context.Context, p place) {
 	}
 }
 
-// closed closes a place whose table is deleted. A new table of that name is another place.
-func (s *Scheduler) closed(o *open) {
+// close closes a place whose table is deleted. A new table of that name is another place.
+func (s *Scheduler) close(o *open) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.opened[o.table] == o {
@@ -174,7 +174,7 @@ func (s *Scheduler) Ready() <-chan struct{} { return s.ready }
 
 // catchUpOf returns the default catch-up of a group's schedules.
 func (s *Scheduler) catchUpOf(name string) CatchUp {
-	if g := s.known(name); g != nil && g.catchUp() != CatchUpGroup {
+	if g := s.remembered(name); g != nil && g.catchUp() != CatchUpGroup {
 		return g.catchUp()
 	}
 	return s.o.CatchUp

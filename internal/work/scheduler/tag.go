@@ -102,8 +102,8 @@ func (s *shape) tagged(arn string) (group string) {
 func (s *shape) tags(tags []Tag) {
 	s.count("tags", len(tags), 0, tagListMax)
 	for i, tag := range tags {
-		s.needed(member("tags", i)+".key", tag.Key, 1, tagKeyMax, nil)
-		s.needed(member("tags", i)+".value", tag.Value, 1, tagValueMax, nil)
+		s.required(member("tags", i)+".key", tag.Key, 1, tagKeyMax, nil)
+		s.required(member("tags", i)+".value", tag.Value, 1, tagValueMax, nil)
 	}
 }
 

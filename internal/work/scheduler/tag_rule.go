@@ -47,11 +47,11 @@ func (s *Scheduler) alterRuleTags(ctx context.Context, name string, change tagsC
 	}))
 }
 
-var patternRuleARN = compiled(`arn:aws([a-z]|\-)*:events:([a-z]|\d|\-)*:([0-9]{12})?:rule\/([a-zA-Z0-9\-_\.]+\/)?[\.\-_A-Za-z0-9]+`)
+var patternRuleARN = regexPattern(`arn:aws([a-z]|\-)*:events:([a-z]|\d|\-)*:([0-9]{12})?:rule\/([a-zA-Z0-9\-_\.]+\/)?[\.\-_A-Za-z0-9]+`)
 
 // taggedRule checks the ARN of a tagged rule, and returns the rule's name.
 func (s *shape) taggedRule(text *string) (name string) {
-	s.needed("resourceARN", text, 1, arnMax, patternRuleARN)
+	s.required("resourceARN", text, 1, arnMax, patternRuleARN)
 	_, name, _ = strings.Cut(orElse(text, ""), ":rule/")
 	return strings.TrimPrefix(name, busDefault+"/")
 }

@@ -85,7 +85,7 @@ func (s *Scheduler) afterEnd(ctx context.Context, o *outcome, found item) (arms 
 	if arms = e.tail.version == f.version; arms {
 		f.until = e.tail.until
 	}
-	if err := s.workOut(o, s.now()); err != nil {
+	if err := s.compute(o, s.now()); err != nil {
 		return false, fmt.Errorf("the firings of an earlier version: %w", err)
 	}
 	return arms, nil

@@ -71,12 +71,12 @@ func (t timing) deadline(occurrence time.Time, incarnation string, number int64)
 // missedAfter is the lateness from which a firing counts as missed.
 const missedAfter = 60 * time.Second
 
-// following decides about a firing that is processed now: whether it runs, and which occurrence is
+// decide decides about a firing that is processed now: whether it runs, and which occurrence is
 // armed next.
 //
 // A firing that was armed after its deadline is not missed for that reason. An occurrence that is
 // not yet armed is missed if the end of its window is too old.
-func (t timing) following(f *firing, catchUp CatchUp, now time.Time) (runs bool, next time.Time, more bool) {
+func (t timing) decide(f *firing, catchUp CatchUp, now time.Time) (runs bool, next time.Time, more bool) {
 	waited := f.deadline // earliest time at which it could be processed
 	if f.armed.After(waited) {
 		waited = f.armed

@@ -60,7 +60,7 @@ func TestFollowing(t *testing.T) {
 			tm.end = minutes(tt.end)
 		}
 		f := &firing{occurrence: minutes(tt.occurrence), deadline: minutes(tt.deadline), armed: minutes(tt.armed)}
-		runs, next, more := tm.following(f, tt.catchUp, minutes(tt.now))
+		runs, next, more := tm.decide(f, tt.catchUp, minutes(tt.now))
 		if runs != tt.runs || more != (tt.next != none) || more && !next.Equal(minutes(tt.next)) {
 			t.Errorf("%s: runs %v, next after %v (%v), want %v, %v min", tt.name, runs, next.Sub(begin), more, tt.runs, tt.next)
 		}
@@ -80,7 +80,7 @@ func TestOldVersionEnds(t *testing.T) {
 		next := tm.deadline(begin.Add(20*time.Minute), "i", 2)
 		f.until = next.Add(-late)
 		o := &outcome{firing: f}
-		if runs := o.follow(tm, CatchUpLast, now); !runs || (o.next == nil) != (late > 0) {
+		if runs := o.setNext(tm, CatchUpLast, now); !runs || (o.next == nil) != (late > 0) {
 			t.Errorf("the version ends %v before the next firing is due: it runs %t, and %+v is armed", late, runs, o.next)
 		}
 	}
@@ -102,7 +102,7 @@ func TestUnarmedIsNotHandedOver(t *testing.T) {
 	next := *f
 	next.number++
 	o := &outcome{place: groupPlace(groupDefault), firing: f, next: &next, done: func() { t.Error("the record is done") }}
-	if err := s.follow(t.Context(), []*outcome{o}); err == nil {
+	if err := s.armAndDeliver(t.Context(), []*outcome{o}); err == nil {
 		t.Error("no error")
 	}
 }

@@ -54,8 +54,8 @@ func (in *ScheduleInput) digest() []byte {
 	}{in.Name, in.CatchUp, body})
 }
 
-// tokenUsed returns the result of a request whose token is in use. stored is the token's item; nil if
-// the endpoint has not returned it.
+// tokenUsed returns the result of a request whose token is in use. stored is the token's item; nil
+// if the endpoint has not returned it.
 func (s *Scheduler) tokenUsed(ctx context.Context, table, name, part string, stored item, digest []byte) (err error) {
 	if stored == nil {
 		if stored, err = s.get(ctx, table, key(name, part)); err != nil {

@@ -121,7 +121,7 @@ func FuzzContext(f *testing.F) {
 	f.Add(`{"a":"<aws.scheduler.attempt-number>"}`)
 	f.Add(`\u003caws.scheduler.scheduled-time\u003e<aws.scheduler.`)
 	f.Fuzz(func(t *testing.T, input string) {
-		c := contextual{arn: "arn:x", at: begin, id: strings.Repeat("0", 32)}
+		c := contextValues{arn: "arn:x", at: begin, id: strings.Repeat("0", 32)}
 		got := c.replace(input)
 		if !strings.Contains(input, contextPrefix) && got != input {
 			t.Errorf("%q became %q", input, got)

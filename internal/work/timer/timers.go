@@ -48,13 +48,14 @@ type Options struct {
 	// Settle waits, when Run ends, until no more firings of a shard are done, or ctx is done.
 	Settle func(ctx context.Context, shard string)
 
-	// Search looks for timers that were due before an instant and have not fired, and arms them again.
-	// It runs before the first firing of a new stream, if the table had another one before. Default:
-	// lost firings stay lost.
+	// Search looks for timers that were due before an instant and have not fired, and arms them
+	// again. It runs before the first firing of a new stream, if the table had another one before.
+	// Default: lost firings stay lost.
 	Search func(ctx context.Context, before time.Time) error
 
-	// SearchTrimmed also runs Search after the endpoint has trimmed unread records. Then it runs beside
-	// Fire and may find timers that are about to fire, so Fire must refuse second firings, by a fence.
+	// SearchTrimmed also runs Search after the endpoint has trimmed unread records. Then it runs
+	// beside Fire and may find timers that are about to fire, so Fire must refuse second firings,
+	// by a fence.
 	SearchTrimmed bool
 }
 

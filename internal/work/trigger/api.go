@@ -27,7 +27,8 @@ type (
 	DeleteEventSourceMappingInput UUIDInput
 )
 
-// UpdateEventSourceMappingInput is the body of PUT /2015-03-31/event-source-mappings/{UUID}, and the path's UUID.
+// UpdateEventSourceMappingInput is the body of PUT /2015-03-31/event-source-mappings/{UUID}, and
+// the path's UUID.
 type UpdateEventSourceMappingInput struct {
 	UUID string `json:"-" from:"path UUID"`
 	Settings

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// ReadKept returns the armed occurrence, also after updates of a rate.
+// ReadStates returns the armed occurrence, also after updates of a rate.
 func TestReadKept(t *testing.T) {
 	w := newWorld(t, "", nil)
 	w.must("POST", "/schedules/rate", body("rate(1 hour)"), "X-Mayfly-Catch-Up", "skip")
@@ -23,7 +23,7 @@ func TestReadKept(t *testing.T) {
 		w.create(name, "at(2031-01-01T00:00:00)")
 		names = append(names, name)
 	}
-	states, err := ReadKept(t.Context(), w.db, "default", names...)
+	states, err := ReadStates(t.Context(), w.db, "default", names...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,10 +41,10 @@ func TestReadKept(t *testing.T) {
 		t.Errorf("off: %+v, gone: %+v, more: %+v", states["off"], states["gone"], states["more-119"])
 	}
 	w.must("PUT", "/schedules/rate", body("rate(2 hours)"), "X-Mayfly-Catch-Up", "all")
-	if states, err = ReadKept(t.Context(), w.db, "default", "rate"); err != nil || states["rate"].CatchUp != CatchUpAll {
+	if states, err = ReadStates(t.Context(), w.db, "default", "rate"); err != nil || states["rate"].CatchUp != CatchUpAll {
 		t.Errorf("%+v, %v", states, err)
 	}
-	if states, err = ReadKept(t.Context(), w.db, "unheard-of", "rate"); err != nil || len(states) != 0 {
+	if states, err = ReadStates(t.Context(), w.db, "unheard-of", "rate"); err != nil || len(states) != 0 {
 		t.Errorf("of a group that is not there: %+v, %v", states, err)
 	}
 }

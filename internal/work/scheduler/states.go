@@ -13,31 +13,31 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/items"
 )
 
-// Kept is the state of a schedule that the API does not return.
-type Kept struct {
+// State is the state of a schedule that the API does not return.
+type State struct {
 	CatchUp    CatchUp   // as the schedule has it
 	Anchor     time.Time // start of a rate
 	Occurrence time.Time // the armed occurrence; zero: none
 	Due        time.Time // deadline of its firing, within the flexible time window
 }
 
-// keptAtOnce is the number of schedules read by one call: BatchGetItem takes 100 items, two for
+// statesAtOnce is the number of schedules read by one call: BatchGetItem takes 100 items, two for
 // each.
-const keptAtOnce = 50
+const statesAtOnce = 50
 
-// ReadKept reads the state of schedules of a group, by name. The result has no entry for an unknown
-// schedule.
-func ReadKept(ctx context.Context, db *dynamodb.Client, group string, names ...string) (map[string]Kept, error) {
-	states := map[string]Kept{}
-	for batch := range slices.Chunk(names, keptAtOnce) {
-		if err := readKept(ctx, db, groupPlace(group).table, batch, states); err != nil {
+// ReadStates reads the state of schedules of a group, by name. The result has no entry for an
+// unknown schedule.
+func ReadStates(ctx context.Context, db *dynamodb.Client, group string, names ...string) (map[string]State, error) {
+	states := map[string]State{}
+	for batch := range slices.Chunk(names, statesAtOnce) {
+		if err := readStates(ctx, db, groupPlace(group).table, batch, states); err != nil {
 			return nil, err
 		}
 	}
 	return states, nil
 }
 
-func readKept(ctx context.Context, db *dynamodb.Client, table string, names []string, into map[string]Kept) error {
+func readStates(ctx context.Context, db *dynamodb.Client, table string, names []string, into map[string]State) error {
 	ask := types.KeysAndAttributes{
 		ProjectionExpression: new("#n, #p, #d, #s, #l"),
 		ExpressionAttributeNames: map[string]string{
@@ -47,19 +47,19 @@ func readKept(ctx context.Context, db *dynamodb.Client, table string, names []st
 	for _, name := range names {
 		ask.Keys = append(ask.Keys, key(name, partDefinition), key(name, partFiring))
 	}
-	firings := map[string]Kept{}
+	firings := map[string]State{}
 	err := items.BatchGet(ctx, db, map[string]types.KeysAndAttributes{table: ask}, func(_ string, it item) error {
 		r := reader{from: it}
 		name := r.text(attrName)
 		if r.text(attrPart) == partFiring {
-			firings[name] = Kept{Occurrence: r.instant(attrScheduled), Due: r.instant(attrDeadline)}
+			firings[name] = State{Occurrence: r.instant(attrScheduled), Due: r.instant(attrDeadline)}
 			return r.err
 		}
 		var d document
 		if err := json.Unmarshal([]byte(r.text(attrDocument)), &d); err != nil {
 			return fmt.Errorf("the schedule %q: %w", name, err)
 		}
-		into[name] = Kept{CatchUp: d.CatchUp, Anchor: time.UnixMilli(d.Anchor).UTC()}
+		into[name] = State{CatchUp: d.CatchUp, Anchor: time.UnixMilli(d.Anchor).UTC()}
 		return r.err
 	})
 	if noTable(err) {
