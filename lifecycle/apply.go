@@ -90,7 +90,7 @@ func (l *Lifecycles) Apply(ctx context.Context, d Definition, o ApplyOptions) (A
 	}
 	out := Applied{Version: old.version + 1, Entities: map[string]int{}}
 	if old.version != 0 {
-		if err := l.fits(ctx, p, &out); err != nil {
+		if err := l.countEntities(ctx, p, &out); err != nil {
 			return Applied{}, err
 		}
 	}
@@ -100,12 +100,12 @@ func (l *Lifecycles) Apply(ctx context.Context, d Definition, o ApplyOptions) (A
 		return Applied{}, err
 	}
 	p.version = out.Version
-	l.keep(p)
+	l.cachePlan(p)
 	if _, err := ensure.Table(ctx, l.o.DB, entitiesSpec(d.Name)); err != nil {
 		return out, err
 	}
 	if old.version != 0 {
-		if err := l.settle(ctx, p, &out); err != nil {
+		if err := l.migrate(ctx, p, &out); err != nil {
 			return out, err
 		}
 	}
@@ -134,9 +134,9 @@ func (d Definition) file() (string, error) {
 	return string(file), err
 }
 
-// fits counts the active entities by state. It returns *InUse if the definition drops a state with
-// entities.
-func (l *Lifecycles) fits(ctx context.Context, p *plan, out *Applied) error {
+// countEntities counts the active entities by state. It returns *InUse if the definition drops a
+// state with entities.
+func (l *Lifecycles) countEntities(ctx context.Context, p *plan, out *Applied) error {
 	missing := map[string]int{}
 	err := l.each(ctx, p.Name, func(e *entity) error {
 		if e.end != "" {
@@ -154,10 +154,10 @@ func (l *Lifecycles) fits(ctx context.Context, p *plan, out *Applied) error {
 	return err
 }
 
-// settle applies a stored definition to three kinds of entities: those in renamed states, those
+// migrate applies a stored definition to three kinds of entities: those in renamed states, those
 // that came meanwhile to a dropped state, and those without a next transition so far. A concurrent
-// transition by the earlier definition may escape settle; the entity's next transition mends it.
-func (l *Lifecycles) settle(ctx context.Context, p *plan, out *Applied) error {
+// transition by the earlier definition may escape migrate; the entity's next transition mends it.
+func (l *Lifecycles) migrate(ctx context.Context, p *plan, out *Applied) error {
 	return l.each(ctx, p.Name, func(e *entity) error {
 		if e.end != "" || p.states[e.state] != nil && e.problem == "" {
 			return nil
@@ -169,15 +169,15 @@ func (l *Lifecycles) settle(ctx context.Context, p *plan, out *Applied) error {
 				c.event.Kind, c.event.From, c.event.Note = KindRenamed, e.state, fmt.Sprintf("by version %d of the definition", p.version)
 			}
 			if p.stepOf(e) == nil || e.problem != "" {
-				c.wait(nil)
+				c.setNext(nil)
 			}
 			if made = c; c.event.Kind == KindRescheduled && c.after.problem == e.problem {
-				return nil, errAsItWas
+				return nil, errNoEffect
 			}
 			return c.described(), nil
 		})
 		switch {
-		case errors.Is(err, ErrNoEntity), errors.Is(err, ErrEnded), errors.Is(err, errAsItWas):
+		case errors.Is(err, ErrNoEntity), errors.Is(err, ErrEnded), errors.Is(err, errNoEffect):
 			return nil // changed meanwhile
 		case out.full(e.id, err):
 			return nil // this entity does not hold up the others
@@ -194,8 +194,8 @@ func (l *Lifecycles) settle(ctx context.Context, p *plan, out *Applied) error {
 	})
 }
 
-// errAsItWas is the error for a change without effect.
-var errAsItWas = errors.New("it is as it was")
+// errNoEffect is the error for a change without effect.
+var errNoEffect = errors.New("it is as it was")
 
 // rescheduleAll recomputes the pending transitions of all active entities.
 func (l *Lifecycles) rescheduleAll(ctx context.Context, lifecycle string, out *Applied) error {
@@ -206,7 +206,7 @@ func (l *Lifecycles) rescheduleAll(ctx context.Context, lifecycle string, out *A
 		_, err := l.alter(ctx, lifecycle, e.id, func(p *plan, e *entity, now time.Time) (*change, error) {
 			c := following(p, e, KindRescheduled, now)
 			c.event.Note = fmt.Sprintf("by version %d of the definition", p.version)
-			c.wait(nil)
+			c.setNext(nil)
 			return c.described(), nil
 		})
 		switch {

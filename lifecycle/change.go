@@ -93,8 +93,8 @@ func (c *change) described() *change {
 	return c
 }
 
-// arrive brings an entity to a state at an instant. A state with Remove deletes the entity.
-func (c *change) arrive(state string, at time.Time) {
+// enter brings an entity to a state at an instant. A state with Remove deletes the entity.
+func (c *change) enter(state string, at time.Time) {
 	stage := c.plan.states[state]
 	c.event.To = state
 	if stage.Remove {
@@ -102,14 +102,15 @@ func (c *change) arrive(state string, at time.Time) {
 		return
 	}
 	c.after.state, c.after.since, c.after.base, c.after.paused = state, at, at, time.Time{}
-	c.wait(nil)
+	c.setNext(nil)
 	if stage.final() {
 		c.after.end = endReached
 	}
 }
 
-// wait makes the earliest transition pending. If behind is set, only transitions after it count.
-func (c *change) wait(earlier *candidate) {
+// setNext makes the earliest transition pending. If earlier is not nil, only transitions after it
+// count.
+func (c *change) setNext(earlier *candidate) {
 	var first *candidate
 	problem := c.plan.noState(c.after.state)
 	if stage := c.plan.states[c.after.state]; stage != nil {
@@ -129,8 +130,8 @@ func (c *candidate) pending() *pending {
 	return &pending{at: c.at, via: c.index, to: c.To}
 }
 
-// calls adds the call of a transition's handler to the change.
-func (c *change) calls(s *step, attributes Item) error {
+// addCall adds the call of a transition's handler to the change.
+func (c *change) addCall(s *step, attributes Item) error {
 	if s.Handler == "" {
 		return nil
 	}
@@ -142,12 +143,12 @@ func (c *change) calls(s *step, attributes Item) error {
 	if s.input != nil {
 		call.Input, c.event.shape = s.fill(&call, attributes)
 	}
-	return c.event.holds(call)
+	return c.event.setCall(call)
 }
 
-// holds stores a call in the event. A call that is too large loses its attributes, and then its
+// setCall stores a call in the event. A call that is too large loses its attributes, and then its
 // input.
-func (e *Event) holds(call Call) (err error) {
+func (e *Event) setCall(call Call) (err error) {
 	if e.body, err = call.marshal(); err != nil || len(e.body) <= bodyMost {
 		return err
 	}
@@ -182,7 +183,7 @@ func (l *Lifecycles) Create(ctx context.Context, lifecycle, id string, attribute
 			after.own = Item{}
 		}
 		c := &change{plan: p, after: after, event: Event{Generation: 1, Kind: KindCreated, At: now, incarnation: after.incarnation}}
-		c.arrive(p.StartState(), now)
+		c.enter(p.StartState(), now)
 		if c.after.problem != "" {
 			return nil, errors.New(c.after.problem)
 		}
@@ -190,7 +191,7 @@ func (l *Lifecycles) Create(ctx context.Context, lifecycle, id string, attribute
 		return c.described(), nil
 	})
 	if err == nil {
-		err = l.stillThere(ctx, made)
+		err = l.cancelIfDeleted(ctx, made)
 	}
 	if err != nil {
 		return Event{}, err
@@ -198,10 +199,10 @@ func (l *Lifecycles) Create(ctx context.Context, lifecycle, id string, attribute
 	return event, nil
 }
 
-// stillThere cancels a new entity if its lifecycle was deleted meanwhile. Delete marks the
-// lifecycle before it looks for entities. So either Delete finds the new entity, or stillThere
+// cancelIfDeleted cancels a new entity if its lifecycle was deleted meanwhile. Delete marks the
+// lifecycle before it looks for entities. So either Delete finds the new entity, or cancelIfDeleted
 // finds the mark.
-func (l *Lifecycles) stillThere(ctx context.Context, made *change) error {
+func (l *Lifecycles) cancelIfDeleted(ctx context.Context, made *change) error {
 	d, err := l.load(ctx, made.plan.Name)
 	if err != nil || !d.deleted {
 		return err
@@ -233,25 +234,25 @@ func (l *Lifecycles) Move(ctx context.Context, lifecycle, id, to string) (Event,
 		if !e.paused.IsZero() {
 			return nil, ErrPaused
 		}
-		s, err := p.way(e, to)
+		s, err := p.stepTo(e, to)
 		if err != nil {
 			return nil, err
 		}
 		c := following(p, e, KindMoved, now)
 		c.guard = s.guard
-		c.arrive(to, now)
+		c.enter(to, now)
 		if c.after != nil && c.after.problem != "" {
 			return nil, errors.New(c.after.problem)
 		}
-		if err := c.calls(s, e.own); err != nil || c.event.shape != shapeTooLarge {
+		if err := c.addCall(s, e.own); err != nil || c.event.shape != shapeTooLarge {
 			return c.described(), err
 		}
 		return nil, fmt.Errorf("%s: %s", s.Handler, tooLarge(c.event.body))
 	})
 }
 
-// way returns the transition that takes an entity to a state.
-func (p *plan) way(e *entity, to string) (*step, error) {
+// stepTo returns the transition that takes an entity to a state.
+func (p *plan) stepTo(e *entity, to string) (*step, error) {
 	if p.states[to] == nil {
 		return nil, fmt.Errorf("%w: there is no state %q", ErrNotAllowed, to)
 	}

@@ -115,10 +115,10 @@ func (l *Lifecycles) cancelAll(ctx context.Context, lifecycle string, tell func(
 		if !p.deleted {
 			return fmt.Errorf("lifecycle %q was applied at the same time by another process; try again", lifecycle)
 		}
-		found, never := 0, &cannotCancel{lifecycle: lifecycle}
+		found, failed := 0, &cannotCancel{lifecycle: lifecycle}
 		var changes []*change
 		flush := func() error {
-			err := l.cancelSome(ctx, changes, tell, never)
+			err := l.cancelSome(ctx, changes, tell, failed)
 			changes = changes[:0] // the next scan finds refused entities again
 			return err
 		}
@@ -140,9 +140,9 @@ func (l *Lifecycles) cancelAll(ctx context.Context, lifecycle string, tell func(
 		switch {
 		case err != nil:
 			return err
-		case found > never.entities:
+		case found > failed.entities:
 		case found > 0:
-			return never
+			return failed
 		default:
 			return nil
 		}
@@ -162,24 +162,24 @@ func (e *cannotCancel) Error() string {
 	if e.entities > 1 {
 		others = fmt.Sprintf(", nor can %d others", e.entities-1)
 	}
-	return fmt.Sprintf("%s %q cannot be cancelled%s: %s; make its item in table %s smaller", e.lifecycle, e.first, others, inShort(e.why), EntityTable(e.lifecycle))
+	return fmt.Sprintf("%s %q cannot be cancelled%s: %s; make its item in table %s smaller", e.lifecycle, e.first, others, reasonOf(e.why), EntityTable(e.lifecycle))
 }
 
 // cancelSome cancels entities in one transaction. If the transaction is impossible because of its
 // size, it cancels them one by one.
-func (l *Lifecycles) cancelSome(ctx context.Context, changes []*change, tell func(n int), never *cannotCancel) error {
+func (l *Lifecycles) cancelSome(ctx context.Context, changes []*change, tell func(n int), failed *cannotCancel) error {
 	refused, err := l.transact(ctx, changes)
 	switch {
 	case impossible(err) && len(changes) > 1:
 		for i := range changes {
-			if err := l.cancelSome(ctx, changes[i:i+1], tell, never); err != nil {
+			if err := l.cancelSome(ctx, changes[i:i+1], tell, failed); err != nil {
 				return err
 			}
 		}
 		return nil
 	case impossible(err):
-		if never.entities++; never.why == nil {
-			never.first, never.why = changes[0].id(), err
+		if failed.entities++; failed.why == nil {
+			failed.first, failed.why = changes[0].id(), err
 		}
 		return nil
 	case err == nil && len(refused) == 0:

@@ -41,7 +41,7 @@ func (l *Lifecycles) fireExpired(ctx context.Context, lifecycle string, expired 
 	if len(firings)+len(calls) == 0 {
 		return nil
 	}
-	p, err := l.known(ctx, lifecycle)
+	p, err := l.cachedPlan(ctx, lifecycle)
 	// not even a mark of deletion: the definition's item was deleted directly
 	if errors.Is(err, ErrNoLifecycle) {
 		l.o.Logger.Error("transitions are due, but the definition was deleted: they are dropped", "lifecycle", lifecycle, "transitions", len(firings))
@@ -59,7 +59,7 @@ func (l *Lifecycles) fireExpired(ctx context.Context, lifecycle string, expired 
 		}
 	}
 	for len(firings) > 0 {
-		wave, others := apart(firings)
+		wave, others := firstOfEach(firings)
 		if err := l.fireAll(ctx, p, wave); err != nil {
 			return err
 		}
@@ -68,8 +68,8 @@ func (l *Lifecycles) fireExpired(ctx context.Context, lifecycle string, expired 
 	return nil
 }
 
-// apart separates the first firing of each entity from the others.
-func apart(firings []*firing) (wave, others []*firing) {
+// firstOfEach separates the first firing of each entity from the others.
+func firstOfEach(firings []*firing) (wave, others []*firing) {
 	seen := map[string]bool{}
 	for _, f := range firings {
 		if seen[f.id] {
@@ -184,13 +184,13 @@ func (l *Lifecycles) fire(ctx context.Context, p *plan, batch []*firing) error {
 // giveUp records that a transition can never be made, for example because the entity would exceed
 // the size of an item.
 func (l *Lifecycles) giveUp(ctx context.Context, c *change, why error) error {
-	e, note := c.before, fmt.Sprintf("the transition to %q cannot be made: %s", c.event.To, inShort(why))
+	e, note := c.before, fmt.Sprintf("the transition to %q cannot be made: %s", c.event.To, reasonOf(why))
 	l.o.Logger.Error("a transition cannot be made", "lifecycle", c.plan.Name, "entity", e.id, "from", c.event.From, "to", c.event.To, "error", why)
 	// the second note fits any entity that had a pending transition
 	for _, problem := range []string{note, "too large"} {
 		_, err := l.change(ctx, c.plan.Name, e.id, func(p *plan, current *entity, now time.Time) (*change, error) {
 			if current == nil || current.incarnation != e.incarnation || current.generation != e.generation {
-				return nil, errAsItWas // changed meanwhile
+				return nil, errNoEffect // changed meanwhile
 			}
 			noted := following(p, current, KindRefused, now)
 			noted.fired, noted.after.next, noted.after.problem = true, nil, problem
@@ -200,7 +200,7 @@ func (l *Lifecycles) giveUp(ctx context.Context, c *change, why error) error {
 		switch {
 		case impossible(err):
 			why = err
-		case errors.Is(err, errAsItWas), errors.Is(err, ErrNoLifecycle):
+		case errors.Is(err, errNoEffect), errors.Is(err, ErrNoLifecycle):
 			return nil
 		default:
 			return err
@@ -246,7 +246,7 @@ func (p *plan) due(e *entity, now time.Time) (*change, error) {
 	c.fired = true
 	if s == nil { // a newer definition has dropped the pending transition
 		c.event.Kind, c.event.Note = KindRescheduled, fmt.Sprintf("version %d of the definition has no transition from %q to %q", p.version, c.after.state, p.current(e.next.to))
-		c.wait(nil)
+		c.setNext(nil)
 		return c.described(), nil
 	}
 	made := &candidate{s, e.next.at}
@@ -257,14 +257,14 @@ func (p *plan) due(e *entity, now time.Time) (*change, error) {
 			continue
 		}
 		c.event.Kind, c.event.Due, c.event.Note = KindRefused, e.next.at, "condition: "+refused.When
-		c.wait(refused)
+		c.setNext(refused)
 		return c.described(), nil
 	}
 	c.guard = made.guard
 	c.event.Due = made.at
-	c.arrive(made.To, made.at)
+	c.enter(made.To, made.at)
 	if p.called(made, c.after, now) {
-		return c.described(), c.calls(made.step, e.own)
+		return c.described(), c.addCall(made.step, e.own)
 	}
 	if made.Handler != "" {
 		c.event.Note = "missed, and " + made.late + ": no handler is called"

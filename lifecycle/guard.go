@@ -61,10 +61,10 @@ func (d *Definition) newGuard(text string) (*guard, error) {
 	}
 	session, err := expr.NewSession(names, values)
 	if err != nil {
-		return nil, inWords(err)
+		return nil, withoutCode(err)
 	}
 	if g.condition, err = session.Condition(expr.ConditionExpression, text); err != nil {
-		return nil, inWords(err)
+		return nil, withoutCode(err)
 	}
 	for _, name := range g.condition.Attributes() {
 		if reserved(name) {
@@ -104,8 +104,8 @@ func (g *guard) join(c *items.Condition) {
 	c.Text += " AND (" + g.text + ")"
 }
 
-// inWords returns an API error without its code.
-func inWords(err error) error {
+// withoutCode returns an API error without its code.
+func withoutCode(err error) error {
 	var api *dynamo.Error
 	if errors.As(err, &api) {
 		return errors.New(api.Message)

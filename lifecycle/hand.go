@@ -91,7 +91,7 @@ func (l *Lifecycles) recordOutcomes(ctx context.Context, all []deliver.Ended) er
 		actions = append(actions, outcomeOf(from, outcome[:min(len(outcome), 1024)]))
 	}
 	for batch := range slices.Chunk(actions, outcomesMost) {
-		if err := l.note(ctx, batch); err != nil {
+		if err := l.writeOutcomes(ctx, batch); err != nil {
 			return err
 		}
 	}
@@ -108,8 +108,8 @@ func outcomeOf(from origin, outcome string) items.Action {
 	})
 }
 
-// note writes outcomes. Events that have expired are dropped from the transaction.
-func (l *Lifecycles) note(ctx context.Context, actions []items.Action) error {
+// writeOutcomes writes outcomes. Events that have expired are dropped from the transaction.
+func (l *Lifecycles) writeOutcomes(ctx context.Context, actions []items.Action) error {
 	if len(actions) == 1 { // the usual case, cheaper than a transaction
 		u := actions[0].Update
 		_, err := l.o.DB.UpdateItem(ctx, &dynamodb.UpdateItemInput{

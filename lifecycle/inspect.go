@@ -55,7 +55,7 @@ func (e *entity) public(p *plan) Entity {
 
 // Get returns the present state of an entity, or ErrNoEntity.
 func (l *Lifecycles) Get(ctx context.Context, lifecycle, id string) (Entity, error) {
-	p, err := l.perhaps(ctx, lifecycle)
+	p, err := l.planIfAny(ctx, lifecycle)
 	if err != nil {
 		return Entity{}, err
 	}
@@ -71,15 +71,15 @@ func (l *Lifecycles) Get(ctx context.Context, lifecycle, id string) (Entity, err
 
 // Each calls f for every entity of a lifecycle, in no order, until f returns an error.
 func (l *Lifecycles) Each(ctx context.Context, lifecycle string, f func(Entity) error) error {
-	p, err := l.perhaps(ctx, lifecycle)
+	p, err := l.planIfAny(ctx, lifecycle)
 	if err != nil {
 		return err
 	}
 	return l.each(ctx, lifecycle, func(e *entity) error { return f(e.public(p)) })
 }
 
-// perhaps returns a definition, or nil if it does not exist: its entities may remain.
-func (l *Lifecycles) perhaps(ctx context.Context, lifecycle string) (*plan, error) {
+// planIfAny returns a definition, or nil if it does not exist: its entities may remain.
+func (l *Lifecycles) planIfAny(ctx context.Context, lifecycle string) (*plan, error) {
 	p, err := l.plan(ctx, lifecycle)
 	if errors.Is(err, ErrNoLifecycle) {
 		return nil, nil

@@ -133,11 +133,11 @@ func (c candidate) before(o candidate) bool {
 	return c.index < o.index
 }
 
-// first returns the earliest candidate of a state after behind, or nil. It skips transitions whose
-// instants cannot be computed, and returns the reason as problem. If behind was rescheduled, the
-// candidates that it delayed count as well.
+// first returns the earliest candidate of a state, or nil; with after, the earliest one that comes
+// after it. It skips transitions whose instants cannot be computed, and returns the reason as
+// problem. If after was rescheduled, the candidates that it delayed count as well.
 func (p *plan) first(s *stage, base time.Time, attributes Item, after *candidate) (first *candidate, problem error) {
-	var from candidate // the scheduled place of behind, by the definition
+	var from candidate // the place of after by the definition, without Reschedule
 	if after != nil {
 		from = *after
 		if at, err := after.due(base, attributes); err == nil && at.Before(from.at) {

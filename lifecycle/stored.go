@@ -107,7 +107,7 @@ func (l *Lifecycles) planOf(ctx context.Context, name string) (*plan, error) {
 		return nil, err
 	}
 	p.version, p.deleted = stored.version, stored.deleted
-	l.keep(p)
+	l.cachePlan(p)
 	// a process without these handlers may have applied the definition
 	if l.o.Streams != nil && !p.deleted {
 		for _, f := range FaultsOf(d.Check(l.handler)) {
@@ -128,8 +128,8 @@ func (l *Lifecycles) latest(ctx context.Context, p *plan) (*plan, error) {
 	return now, err
 }
 
-// known returns the cached definition, and reads it if there is none.
-func (l *Lifecycles) known(ctx context.Context, name string) (*plan, error) {
+// cachedPlan returns the cached definition, and reads it if there is none.
+func (l *Lifecycles) cachedPlan(ctx context.Context, name string) (*plan, error) {
 	l.plans.Lock()
 	p := l.plans.byName[name]
 	l.plans.Unlock()
@@ -139,7 +139,7 @@ func (l *Lifecycles) known(ctx context.Context, name string) (*plan, error) {
 	return l.planOf(ctx, name)
 }
 
-func (l *Lifecycles) keep(p *plan) {
+func (l *Lifecycles) cachePlan(p *plan) {
 	l.plans.Lock()
 	defer l.plans.Unlock()
 	l.plans.byName[p.Name] = p

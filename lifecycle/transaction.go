@@ -159,8 +159,8 @@ func impossible(err error) bool {
 	return errors.As(err, &e) && e.ErrorCode() == "ValidationException"
 }
 
-// inShort returns the endpoint's reason for refusing a transaction.
-func inShort(err error) string {
+// reasonOf returns the endpoint's reason for refusing a transaction.
+func reasonOf(err error) string {
 	if c := items.Cancelled(err); c != nil {
 		for _, r := range c.CancellationReasons {
 			if m := aws.ToString(r.Message); m != "" {

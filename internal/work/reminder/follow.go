@@ -24,21 +24,21 @@ import (
 
 // run follows the streams of the table, one after another, until ctx is done.
 func (r *rule) run(ctx context.Context) {
-	passOver := func() {
+	stopWaiting := func() {
 		r.registered.set()
 		r.scanned.set()
 	}
-	defer passOver()
+	defer stopWaiting()
 	for stream := ""; ; {
 		stream = consume.AwaitStream(ctx, r.o.DB, r.o.Registry, r.Table, stream, func(err error) {
-			passOver()
+			stopWaiting()
 			consume.LogNoStream(r.log, r.Table, err)
 		})
 		if stream == "" {
 			return
 		}
 		if !r.readable(ctx, stream) {
-			passOver()
+			stopWaiting()
 			continue // the view of a stream is fixed, but the next stream may have another one
 		}
 		r.read(ctx, stream)
@@ -172,7 +172,7 @@ func (r *rule) follow(ctx context.Context, c change) error {
 		return r.remind(ctx, c.key, c.new, due, c.order)
 	}
 	if wasNamed {
-		if err := r.makeUp(ctx, c, before); err != nil {
+		if err := r.fireSkipped(ctx, c, before); err != nil {
 			return err
 		}
 	}
@@ -191,8 +191,8 @@ func (r *rule) follow(ctx context.Context, c change) error {
 
 // A worker that was down reads changes late. A later record may cancel or move a reminder that is
 // already due, before or after its instant. So if the item now names another instant, follow skips
-// the reminder. When the later record comes, makeUp fires the reminder if it was due before that
-// change.
+// the reminder. When the later record comes, fireSkipped fires the reminder if it was due before
+// that change.
 
 // skip marks a reminder as skipped if a later change of its item is yet to come, and reports
 // whether it did.
@@ -214,8 +214,8 @@ func (r *rule) skip(ctx context.Context, c change, due time.Time) (bool, error) 
 	return true, err
 }
 
-// makeUp fires a skipped reminder that was due before the change that ends it.
-func (r *rule) makeUp(ctx context.Context, c change, due time.Time) error {
+// fireSkipped fires a skipped reminder that was due before the change that ends it.
+func (r *rule) fireSkipped(ctx context.Context, c change, due time.Time) error {
 	if !due.Before(c.written.Add(time.Second)) {
 		return nil
 	}

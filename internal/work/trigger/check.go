@@ -101,8 +101,8 @@ func checkDestination(p *constraint.Problems, path string, d *Destination) {
 	}
 }
 
-// broken returns the error for violations of the model, or nil.
-func broken(p *constraint.Problems) error {
+// modelError returns the error for violations of the model, or nil.
+func modelError(p *constraint.Problems) error {
 	if !p.Any() {
 		return nil
 	}
@@ -120,7 +120,7 @@ func (s *Settings) check() error {
 		{"SelfManagedKafkaEventSourceConfig", s.SelfManagedKafkaEventSourceConfig}, {"ScalingConfig", s.ScalingConfig},
 		{"DocumentDBEventSourceConfig", s.DocumentDBEventSourceConfig}, {"ProvisionedPollerConfig", s.ProvisionedPollerConfig},
 	} {
-		if given(other.value) {
+		if present(other.value) {
 			return notForStreams(other.name)
 		}
 	}
@@ -144,8 +144,8 @@ func notForStreams(name string) error {
 	return invalid("%s is not valid for DynamoDB event sources.", name) // ours
 }
 
-// given reports whether a raw member was present.
-func given(value json.RawMessage) bool { return len(value) > 0 && string(value) != "null" }
+// present reports whether a raw member was present.
+func present(value json.RawMessage) bool { return len(value) > 0 && string(value) != "null" }
 
 func (s *Settings) checkFilters() error {
 	if s.FilterCriteria == nil {

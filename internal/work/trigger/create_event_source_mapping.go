@@ -13,7 +13,7 @@ func (t *Triggers) CreateEventSourceMapping(ctx context.Context, in *CreateEvent
 	if err := t.checkCreate(in); err != nil {
 		return nil, err
 	}
-	m := &mapping{Enabled: or(in.Enabled, true), Tags: in.Tags, revision: 1}
+	m := &mapping{Enabled: orElse(in.Enabled, true), Tags: in.Tags, revision: 1}
 	m.EventSourceMapping = EventSourceMapping{
 		UUID: newUUID(), StartingPosition: *in.StartingPosition, EventSourceArn: *in.EventSourceArn, FunctionArn: t.o.functionARN(*in.FunctionName),
 		BatchSize: batchDefault, ParallelizationFactor: 1, MaximumRecordAgeInSeconds: infinite, MaximumRetryAttempts: infinite, FunctionResponseTypes: []string{},
@@ -34,7 +34,7 @@ func (t *Triggers) CreateEventSourceMapping(ctx context.Context, in *CreateEvent
 	if err := t.put(ctx, m); err != nil {
 		return nil, err
 	}
-	t.look()
+	t.wake()
 	return &m.EventSourceMapping, nil
 }
 
@@ -50,7 +50,7 @@ func (t *Triggers) checkCreate(in *CreateEventSourceMappingInput) error {
 		p.Enum("startingPosition", *in.StartingPosition, []string{latest, atTimestamp, trimHorizon})
 	}
 	t.checkModel(&p, &in.Settings)
-	if err := broken(&p); err != nil {
+	if err := modelError(&p); err != nil {
 		return err
 	}
 	switch {
@@ -60,7 +60,7 @@ func (t *Triggers) checkCreate(in *CreateEventSourceMappingInput) error {
 		return notForStreams("Topics")
 	case in.Queues != nil:
 		return notForStreams("Queues")
-	case given(in.SelfManagedEventSource):
+	case present(in.SelfManagedEventSource):
 		return notForStreams("SelfManagedEventSource")
 	case in.StartingPosition == nil:
 		return invalid("1 validation error detected: Value null at 'startingPosition' failed to satisfy constraint: Member must not be null.")

@@ -36,8 +36,8 @@ func (l *lane) delivery(entries []entry, attempt int) target.Delivery {
 	return d
 }
 
-// one returns the delivery of a single record.
-func (l *lane) one(e entry, attempt int) target.Delivery {
+// recordDelivery returns the delivery of a single record.
+func (l *lane) recordDelivery(e entry, attempt int) target.Delivery {
 	d := l.delivery([]entry{e}, attempt)
 	d.ID = e.id
 	return d
@@ -45,7 +45,7 @@ func (l *lane) one(e entry, attempt int) target.Delivery {
 
 // parcel returns a single record as a parcel, for the courier to retry.
 func (l *lane) parcel(e entry) deliver.Parcel {
-	return deliver.Parcel{Delivery: l.one(e, 1), Policy: l.policy(), DeadLetter: l.onFailure, Group: l.group(), First: l.o.Clock.Now()}
+	return deliver.Parcel{Delivery: l.recordDelivery(e, 1), Policy: l.policy(), DeadLetter: l.onFailure, Group: l.group(), First: l.o.Clock.Now()}
 }
 
 // policy returns the limits of the courier's retries.

@@ -226,7 +226,7 @@ func firstOfKeys(parts []*part) (round []*part) {
 func (l *lane) tryRound(ctx context.Context, round []*part) {
 	parcels := make([]deliver.Parcel, len(round))
 	for i, p := range round {
-		parcels[i] = deliver.Parcel{Delivery: l.one(p.entries[0], p.invoked+1), Group: l.group()}
+		parcels[i] = deliver.Parcel{Delivery: l.recordDelivery(p.entries[0], p.invoked+1), Group: l.group()}
 	}
 	result, wait := resultOK, time.Duration(-1)
 	for i, err := range l.o.Courier.Call(ctx, parcels...) {

@@ -22,7 +22,7 @@ func (t *Triggers) ListEventSourceMappings(ctx context.Context, in *ListEventSou
 		p.Least("maxItems", int64(*in.MaxItems), 1)
 		p.Most("maxItems", int64(*in.MaxItems), listItemsMax)
 	}
-	if err := broken(&p); err != nil {
+	if err := modelError(&p); err != nil {
 		return nil, err
 	}
 	all, err := t.all(ctx)
@@ -30,7 +30,7 @@ func (t *Triggers) ListEventSourceMappings(ctx context.Context, in *ListEventSou
 		return nil, err
 	}
 	out := &ListEventSourceMappingsOutput{EventSourceMappings: []EventSourceMapping{}}
-	most := min(or(in.MaxItems, listMax), listMax)
+	most := min(orElse(in.MaxItems, listMax), listMax)
 	marker := aws.ToString(in.Marker)
 	from := sort.Search(len(all), func(i int) bool { return all[i].UUID > marker })
 	for _, m := range all[from:] {

@@ -9,12 +9,12 @@ import (
 // the database's clock, the trigger rests until the first of these instants, and `advance` of the
 // clock stops there.
 type rests struct {
-	tell func(until time.Time) // receives the instant; zero: the rest is over
-	mu   struct {
+	announce func(until time.Time) // receives the instant; zero: the rest is over
+	mu       struct {
 		sync.Mutex
 		busy      int // lanes with a worker
 		waiting   map[*lane]time.Time
-		announced time.Time // last passed to tell
+		announced time.Time // last passed to announce
 	}
 }
 
@@ -23,7 +23,7 @@ func (r *rests) work(change int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.busy += change
-	r.tellLocked()
+	r.announceLocked()
 }
 
 // wait records that a worker waits for an instant, until wake.
@@ -35,7 +35,7 @@ func (r *rests) wait(l *lane, until time.Time) {
 	}
 	r.mu.waiting[l] = until
 	r.mu.busy--
-	r.tellLocked()
+	r.announceLocked()
 }
 
 // wake records that a worker no longer waits.
@@ -47,10 +47,10 @@ func (r *rests) wake(l *lane) {
 	}
 	delete(r.mu.waiting, l)
 	r.mu.busy++
-	r.tellLocked()
+	r.announceLocked()
 }
 
-func (r *rests) tellLocked() {
+func (r *rests) announceLocked() {
 	var until time.Time
 	if r.mu.busy == 0 {
 		for _, at := range r.mu.waiting {
@@ -61,6 +61,6 @@ func (r *rests) tellLocked() {
 	}
 	if !until.Equal(r.mu.announced) {
 		r.mu.announced = until
-		r.tell(until)
+		r.announce(until)
 	}
 }

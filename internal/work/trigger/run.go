@@ -89,7 +89,7 @@ func (r *run) run(ctx context.Context) {
 			return
 		}
 		consumer := r.newConsumer(r.reading, start)
-		r.rests.tell = consumer.Rest
+		r.rests.announce = consumer.Rest
 		err := consumer.Run(ctx)
 		r.ends.Wait()
 		switch {

@@ -82,13 +82,13 @@ func (s *Spec) problems() (all option.Complaints) {
 	if s.Order == orderNone {
 		retries, age = retriesUnorderedMax, ageUnorderedMax
 	}
-	all.AddIf(s.Retries != nil && (*s.Retries < infinite || *s.Retries > retries), "retries", "%d is not between -1 and %d", or(s.Retries, 0), retries)
+	all.AddIf(s.Retries != nil && (*s.Retries < infinite || *s.Retries > retries), "retries", "%d is not between -1 and %d", orElse(s.Retries, 0), retries)
 	all.AddIf(s.Age != 0 && (s.Age < ageMin*time.Second || s.Age > age), "age", "%s is not between 1m0s and %s", s.Age, age)
 	return all
 }
 
-// or returns *p, or v if p is nil.
-func or[T any](p *T, v T) T {
+// orElse returns *p, or v if p is nil.
+func orElse[T any](p *T, v T) T {
 	if p != nil {
 		v = *p
 	}
@@ -104,7 +104,7 @@ func (o *Options) plan(s Spec) (*plan, error) {
 	p := &plan{
 		id: s.Name, arn: "arn:aws:mayfly:" + o.Region + ":" + o.Account + ":trigger/" + s.Name, table: s.Table, stream: s.Stream, start: starts[s.Start],
 		target: s.Target, filter: filter, batch: s.Batch, window: s.Window, parallel: max(s.Parallel, 1), ordered: s.Order != orderNone,
-		single: s.Per == perRecord, bisect: s.Bisect, partial: s.Partial, retries: or(s.Retries, infinite), age: s.Age, onFailure: s.OnFailure,
+		single: s.Per == perRecord, bisect: s.Bisect, partial: s.Partial, retries: orElse(s.Retries, infinite), age: s.Age, onFailure: s.OnFailure,
 	}
 	if p.batch == 0 {
 		p.batch = batchDefault

@@ -187,7 +187,7 @@ func (t *Triggers) alter(ctx context.Context, uuid, verb string, change func(*ma
 		m.revision++
 		err = t.put(ctx, m)
 		if err == nil {
-			t.look()
+			t.wake()
 			return &m.EventSourceMapping, nil
 		}
 		if !errors.Is(err, errChanged) || ctx.Err() != nil {

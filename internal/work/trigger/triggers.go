@@ -93,8 +93,8 @@ func New(o Options) *Triggers {
 // existed when it began.
 func (t *Triggers) Ready() <-chan struct{} { return t.ready }
 
-// look makes Run read the mappings.
-func (t *Triggers) look() { t.changed.Ring() }
+// wake makes Run read the mappings.
+func (t *Triggers) wake() { t.changed.Ring() }
 
 // Run runs the triggers until ctx is done. It can be called once.
 func (t *Triggers) Run(ctx context.Context) error {
@@ -115,7 +115,7 @@ func (t *Triggers) Run(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
-	t.look()
+	t.wake()
 	for {
 		t.changed.Wait(ctx, t.o.Poll, nil)
 		if ctx.Err() != nil {
@@ -193,7 +193,7 @@ func (t *Triggers) follow(ctx context.Context, stopped *sync.WaitGroup, m *mappi
 		r = t.start(ctx, stopped, p, m.revision)
 	}
 	if m.State != stateEnabled && !(r.isRegistered() && r.begun(ctx)) {
-		clock.AfterFunc(beginAgain, t.look)
+		clock.AfterFunc(beginAgain, t.wake)
 		return nil
 	}
 	return t.settle(ctx, m, stateEnabled)
@@ -208,7 +208,7 @@ func (t *Triggers) settle(ctx context.Context, m *mapping, state string) error {
 		return nil
 	}
 	m.State = state
-	return t.lookAfter(t.put(ctx, m))
+	return t.wakeIfChanged(t.put(ctx, m))
 }
 
 // end removes a stopped mapping with its checkpoints.
@@ -216,13 +216,13 @@ func (t *Triggers) end(ctx context.Context, m *mapping) error {
 	if err := consume.Forget(ctx, t.o.DB, consumerName(m.UUID)); err != nil {
 		return err
 	}
-	return t.lookAfter(t.remove(ctx, m))
+	return t.wakeIfChanged(t.remove(ctx, m))
 }
 
-// lookAfter makes Run look again if another worker has changed the mapping first.
-func (t *Triggers) lookAfter(err error) error {
+// wakeIfChanged makes Run look again if another worker has changed the mapping first.
+func (t *Triggers) wakeIfChanged(err error) error {
 	if errors.Is(err, errChanged) {
-		t.look()
+		t.wake()
 		return nil
 	}
 	return err
@@ -244,7 +244,7 @@ func (t *Triggers) start(ctx context.Context, stopped *sync.WaitGroup, p *plan, 
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		delete(t.mu.runs, r.id)
-		t.look()
+		t.wake()
 	})
 	return r
 }

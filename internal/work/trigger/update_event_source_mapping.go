@@ -11,7 +11,7 @@ import (
 func (t *Triggers) UpdateEventSourceMapping(ctx context.Context, in *UpdateEventSourceMappingInput) (*EventSourceMapping, error) {
 	var p constraint.Problems
 	t.checkModel(&p, &in.Settings)
-	if err := broken(&p); err != nil {
+	if err := modelError(&p); err != nil {
 		return nil, err
 	}
 	if err := in.Settings.check(); err != nil {
@@ -51,10 +51,10 @@ func (m *mapping) change(s *Settings) {
 	set(&m.MaximumRetryAttempts, s.MaximumRetryAttempts)
 	set(&m.FunctionResponseTypes, s.FunctionResponseTypes)
 	set(&m.KMSKeyArn, s.KMSKeyArn)
-	if given(s.MetricsConfig) {
+	if present(s.MetricsConfig) {
 		m.MetricsConfig = s.MetricsConfig
 	}
-	if given(s.LoggingConfig) {
+	if present(s.LoggingConfig) {
 		m.LoggingConfig = s.LoggingConfig
 	}
 	if m.FunctionResponseTypes == nil {
