@@ -156,7 +156,8 @@ func (l *Lifecycles) countEntities(ctx context.Context, p *plan, out *Applied) e
 
 // migrate applies a stored definition to three kinds of entities: those in renamed states, those
 // that came meanwhile to a dropped state, and those without a next transition so far. A concurrent
-// transition by the earlier definition may escape migrate; the entity's next transition mends it.
+// transition by the earlier definition may bring another entity there; its next transition applies
+// the new definition.
 func (l *Lifecycles) migrate(ctx context.Context, p *plan, out *Applied) error {
 	return l.each(ctx, p.Name, func(e *entity) error {
 		if e.end != "" || p.states[e.state] != nil && e.problem == "" {

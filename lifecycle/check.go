@@ -313,7 +313,7 @@ func (c *checker) cycles() {
 	}
 }
 
-// FaultsOf returns the faults of a definition in an error of this package, or nil for another
+// FaultsOf returns the faults that an error of Check, Read or Apply consists of; nil for any other
 // error.
 func FaultsOf(err error) Faults {
 	var all Faults

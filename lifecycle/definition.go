@@ -82,7 +82,7 @@ type Transition struct {
 	Late  string `yaml:"late,omitempty"` // Default: the definition's
 }
 
-// Calendar is the business days and hours.
+// Calendar lists the business days and hours of transitions that name it.
 type Calendar struct {
 	Zone     string   `yaml:"zone,omitempty"`     // Default: the definition's
 	Weekdays []string `yaml:"weekdays,omitempty"` // mon to sun. Default: mon to fri

@@ -23,7 +23,8 @@ const (
 	batchesAhead = 4       // concurrent transactions
 )
 
-// fireExpired makes the transitions and calls whose items have expired. It ignores all other items.
+// fireExpired makes the transitions and calls whose items have expired. Other items, such as
+// history that has expired, are done at once.
 func (l *Lifecycles) fireExpired(ctx context.Context, lifecycle string, expired []timer.Firing) error {
 	var firings, calls []*firing
 	for _, x := range expired {

@@ -53,7 +53,8 @@ type Options struct {
 	Logger  *slog.Logger // Default: no log
 }
 
-// Registry connect readers of streams in the same process to the embedded database.
+// Registry connects readers of streams in the same process to the embedded database, which then
+// waits for them before it advances its clock.
 type Registry = consume.Registry
 
 // Handler is called for a transition. After an error or a crash it is called again with the same

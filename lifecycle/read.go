@@ -61,7 +61,8 @@ func Read(r io.Reader, known func(handler string) error) (*Definition, error) {
 
 const deepMost = 64
 
-// countable counts a node's values down, and reports whether they are within the limits.
+// countable reports whether a node has at most *left values and is not nested too deep. It
+// subtracts the values from *left. deep is the depth of the node.
 func countable(node *yaml.Node, left *int, deep int) bool {
 	if *left--; *left < 0 || deep > deepMost {
 		return false

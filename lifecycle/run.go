@@ -122,8 +122,8 @@ func (r *runner) start(name string, part func(context.Context) error) {
 	})
 }
 
-// follow starts to read a lifecycle's stream, if Run is running and does not read it yet. It
-// returns when the database has registered the consumer.
+// follow starts to read a lifecycle's stream, if Run runs and does not read it yet. It returns when
+// the embedded database waits for its transitions; at once if Run does not run.
 func (r *runner) follow(ctx context.Context, lifecycle string) error {
 	r.mu.Lock()
 	t := r.mu.following[lifecycle]

@@ -131,7 +131,7 @@ func same(a, b types.AttributeValue) bool {
 }
 
 // transact writes several changes in one transaction. If conditions fail, nothing is written, and
-// refused has the positions of the refused changes.
+// refused has the positions of the refused changes. It observes each written change.
 func (l *Lifecycles) transact(ctx context.Context, changes []*change) (refused []int, err error) {
 	now := l.now()
 	groups := make([][]items.Action, len(changes))

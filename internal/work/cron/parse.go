@@ -10,7 +10,8 @@ import (
 const maxText = 256
 
 // Parse parses an expression of EventBridge Scheduler, or one of our own forms. Its wall times are
-// in zone; nil is UTC. The error is an *Error with the fault; the caller words AWS's message.
+// in zone; nil is UTC. The error is an *Error, in our words; callers that need AWS's words replace
+// it.
 func Parse(text string, zone *time.Location) (Expression, error) {
 	if zone == nil {
 		zone = time.UTC

@@ -61,7 +61,8 @@ func (e Expression) lastOfCron(known, upTo time.Time) time.Time {
 	return time.Unix(last, 0).UTC()
 }
 
-// date is a day; its day of the month may be one beyond the month's last.
+// date is a day. Its day of the month may be one beyond the month's last: then a search goes on in
+// the next month.
 type date struct {
 	year  int
 	month time.Month

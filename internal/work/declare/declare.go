@@ -18,7 +18,8 @@ import (
 // maxBytes is the size of the largest file.
 const maxBytes = 1 << 20
 
-// Text converts a member from its written form to the text that is decoded.
+// Text rewrites the node of a member in place: from any form that a user may write to the text that
+// is decoded.
 type Text func(node *yaml.Node) error
 
 // Read reads the declarations in a file. named is the name of the list; texts are by the names of
@@ -128,8 +129,8 @@ func decode(element *yaml.Node, texts map[string]Text, into any) error {
 	return nil
 }
 
-// settingsOf replaces the line numbers in complaints by settings. The lines are those of the
-// re-encoded entry.
+// settingsOf replaces the line numbers in complaints by the names of the settings in those lines.
+// The numbers are useless to a user, since they count the lines of the re-encoded entry.
 func settingsOf(entry string, complaints []string) []string {
 	lines := strings.Split(entry, "\n")
 	for i, text := range complaints {

@@ -41,7 +41,7 @@ var (
 // kinds are YAML's kinds of values.
 var kinds = map[string]string{"map": "an object", "seq": "a list", "null": "null", "str": "a text"}
 
-// wanted describes a Go type.
+// wanted returns words for the values that a Go type accepts.
 func wanted(goType string) string {
 	switch {
 	case goType == "time.Duration":

@@ -342,8 +342,9 @@ func (c *capture) memberHolds(m *node, v *value) bool {
 	return !found && c.nothingHolds(m)
 }
 
-// nothingHolds reports whether m accepts a missing leaf and there is none. A leaf anywhere at that
-// place counts, even in another element of an array, as in AWS's matcher.
+// nothingHolds reports whether the branch m holds without a member of its name: each of its places
+// accepts a missing leaf, and the event has no leaf there. A leaf in another element of an array
+// counts too, as in AWS's matcher.
 func (c *capture) nothingHolds(m *node) bool {
 	if len(m.tests) > 0 && !m.absent || m.absent && c.seen[m.at] {
 		return false

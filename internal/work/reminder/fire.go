@@ -18,8 +18,8 @@ func (r *rule) newTimers() *timer.Timers {
 	})
 }
 
-// RestoreTable creates what is missing of the table of reminders, if that is the table and there
-// are rules. It returns the ARN of its stream, or "".
+// RestoreTable creates what is missing of the table with that name, if it is the table of reminders
+// and there are rules. It returns the ARN of its stream; "" for any other table.
 func (m *Reminders) RestoreTable(ctx context.Context, table string) (streamARN string, err error) {
 	for _, r := range m.rules {
 		return r.timers.Restore(ctx, table) // the table is the same for every rule

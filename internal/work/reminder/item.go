@@ -50,7 +50,7 @@ const (
 	kindRule    = "rule"
 )
 
-// kept is the time for which a mark of a fired or cancelled reminder exists.
+// markLife is the time for which a mark of a fired or cancelled reminder exists.
 const markLife = 7 * 24 * time.Hour
 
 var tableSpec = ensure.Spec{Name: TableName, Key: attrName, TTL: attrDue, Stream: true, Shards: 1}
@@ -85,7 +85,7 @@ func (r *rule) id(key string, due time.Time) string {
 	return hash(r.Name, r.Table, key, strconv.FormatInt(due.UnixMilli(), 10))
 }
 
-// keyText returns a key as JSON with types, in the form of Lambda's events.
+// keyText returns a key in DynamoDB's typed JSON, which is the same for equal keys.
 func keyText(key item) string {
 	return string(template.AppendMap(nil, key, template.AppendTyped))
 }
@@ -113,10 +113,12 @@ func (r *rule) get(ctx context.Context, name types.AttributeValue) (item, error)
 	return items.Get(ctx, r.o.DB, TableName, item{attrName: name})
 }
 
-// fired leaves a mark in place of a reminder, and reports whether it is the first firing for its
-// instant. Scan and stream can both find an item. If the second writes its reminder after the first
-// one has expired, but before its mark exists, two reminders expire. The second is not delivered,
-// since the record of the first is not done before its delivery.
+// fired leaves a mark in place of a reminder, and reports whether the reminder must be delivered:
+// whether it is the first one for its instant, or was reported before and its record comes again.
+//
+// Scan and stream can both find an item. If the second writes its reminder after the first one has
+// expired, but before its mark exists, two reminders expire. Only the first is delivered. It cannot
+// be lost, since its own record is not done before its delivery.
 func (r *rule) fired(ctx context.Context, old item) (first bool, err error) {
 	it := item{attrName: old[attrName], attrKind: attr.S(kindFired), attrOrder: old[attrOrder], attrRule: old[attrRule], attrVersion: old[attrVersion], attrKey: old[attrKey]}
 	it[attrDue], it[attrAt] = attr.Seconds(r.o.Now().Add(markLife)), old[attrAt]

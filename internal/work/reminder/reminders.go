@@ -53,7 +53,7 @@ func (m *Reminders) Run(ctx context.Context) error {
 }
 
 // Ready returns a channel that is closed when Run reads the expiries, and has found the items of
-// every table that exists. It is closed once.
+// every table that exists. It stays open if Run ends before.
 func (m *Reminders) Ready() <-chan struct{} { return m.ready }
 
 func newRule(m *Reminders, s Spec) *rule {

@@ -15,7 +15,7 @@ const (
 	tagCatchUp    = "mayfly:catch-up"
 )
 
-// parseCatchUp parses the value of a header or a tag; what names it in the error.
+// parseCatchUp parses the value of a header or a tag. The error names it as source.
 func parseCatchUp(source, text string) (CatchUp, error) {
 	switch c := CatchUp(text); c {
 	case CatchUpGroup, CatchUpLast, CatchUpAll, CatchUpSkip:

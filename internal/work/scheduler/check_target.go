@@ -225,8 +225,8 @@ func checkQueue(p *SqsParameters, fifo bool) error {
 	return nil
 }
 
-// checkInput checks the input for services that accept only JSON. A missing input is valid, since
-// the default notification is JSON.
+// checkInput refuses an input that is not JSON if the service accepts only JSON. A missing input is
+// valid, since the default notification is JSON.
 func checkInput(service string, input *string) error {
 	if input == nil {
 		return nil

@@ -45,8 +45,8 @@ func (s *Scheduler) deliveriesEnded(ctx context.Context, ends []deliver.Ended) e
 	return s.complete(ctx, all)
 }
 
-// complete deletes completed schedules, unless they were updated since, in transactions of up to 50
-// of one group.
+// complete deletes completed schedules, unless they were updated since. It writes transactions of
+// one group each, with up to batchFirings schedules.
 func (s *Scheduler) complete(ctx context.Context, all []*completion) error {
 	byTable := map[string][]*completion{}
 	for _, c := range all {

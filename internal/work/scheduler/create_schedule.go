@@ -62,8 +62,10 @@ func (s *Scheduler) putNew(ctx context.Context, table string, e *entry, f *firin
 	}
 }
 
-// exists returns the result of creating a schedule whose name is in use: by this call, whose
-// response was lost, by an earlier call of the same request, or by another schedule.
+// exists returns the result of creating a schedule whose name is in use. It is success if this call
+// has created the schedule and its response was lost, or an earlier call of the same request, which
+// the token shows. Otherwise it is a conflict. found is the definition; nil if the endpoint does
+// not return it.
 func (s *Scheduler) exists(ctx context.Context, table string, e *entry, found item) error {
 	if found == nil { // the endpoint does not return the item
 		var err error

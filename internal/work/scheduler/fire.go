@@ -195,7 +195,8 @@ func batches(all []*outcome) [][]*outcome {
 	return out
 }
 
-// hand dispatches the deliveries.
+// hand gives the deliveries of an armed batch to the courier. Schedules that complete without a
+// delivery are deleted first.
 func (s *Scheduler) hand(ctx context.Context, batch []*outcome) error {
 	var complete []*completion
 	for _, o := range batch {

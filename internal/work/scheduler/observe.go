@@ -10,7 +10,7 @@ type Event struct {
 	Lateness time.Duration // Fired: since the firing's deadline, by the database's clock
 }
 
-// What is the type of an Event.
+// What is the kind of an Event.
 type What int
 
 const (

@@ -51,8 +51,9 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	}
 }
 
-// readGroups reads the groups and opens their tables. The tables of the default group and of the
-// rules are created with the first schedule or rule.
+// readGroups reads the groups and opens their tables, so that Run reads their firings. The tables
+// of the default group and of the rules are opened only if they exist: the first schedule or rule
+// creates them.
 func (s *Scheduler) readGroups(ctx context.Context) error {
 	all, err := s.groups(ctx)
 	if err != nil {

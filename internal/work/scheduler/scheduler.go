@@ -172,7 +172,8 @@ func (s *Scheduler) forget(g *group) {
 // its start.
 func (s *Scheduler) Ready() <-chan struct{} { return s.ready }
 
-// catchUpOf returns the default catch-up of a group's schedules.
+// catchUpOf returns the catch-up of a group's schedules that have none of their own: the group's,
+// or else the option's.
 func (s *Scheduler) catchUpOf(name string) CatchUp {
 	if g := s.remembered(name); g != nil && g.catchUp() != CatchUpGroup {
 		return g.catchUp()

@@ -17,9 +17,9 @@ import (
 // need; further firings follow it, in a part of their own, until the instant of the update.
 
 // keepTail keeps the occurrences of an ended version that were due before the update and are not
-// armed. was is that version's timing, and e is the definition after the update.
+// armed. old is that version's timing, and e is the definition after the update.
 //
-// Only one version can have remains. If an earlier one still has some, the occurrences of the
+// Only one version can have a tail. If an earlier one still has its tail, the occurrences of the
 // version that ends now are dropped, except for the armed firing.
 func (e *entry) keepTail(before *entry, old timing, now time.Time) {
 	if !before.tail.pending() && before.lags(old, now) {
@@ -61,9 +61,10 @@ func advanceTail(o *outcome) action {
 	return items.Update(o.place.table, key(f.name, partDefinition), update, c)
 }
 
-// afterEnd computes the outcome of a firing again after its version has ended, and reports whether
-// there is anything to arm: only remains are. found is the definition, or nil if the endpoint does
-// not return it.
+// afterEnd computes the outcome of a firing again whose definition has refused it: the firing's
+// version has ended, or the firing that follows is armed already. It reports whether the firing
+// still arms one, since its version is the tail of the definition. found is the definition, or nil
+// if the endpoint does not return it.
 func (s *Scheduler) afterEnd(ctx context.Context, o *outcome, found item) (arms bool, err error) {
 	f := o.firing
 	if found == nil {

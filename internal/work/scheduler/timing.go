@@ -57,8 +57,9 @@ func (t timing) first(now time.Time) (occurrence time.Time, ok bool) {
 	}
 }
 
-// deadline returns the deadline of a firing. It derives from incarnation and number, so computing
-// it again has the same result.
+// deadline returns the deadline of a firing: its occurrence, or an instant in the flexible window
+// after it. A hash of incarnation and number chooses the instant, so that firings of many schedules
+// spread, and computing it again has the same result.
 func (t timing) deadline(occurrence time.Time, incarnation string, number int64) time.Time {
 	if t.window <= 0 {
 		return occurrence
@@ -71,8 +72,8 @@ func (t timing) deadline(occurrence time.Time, incarnation string, number int64)
 // missedAfter is the lateness from which a firing counts as missed.
 const missedAfter = 60 * time.Second
 
-// decide decides about a firing that is processed now: whether it runs, and which occurrence is
-// armed next.
+// decide returns whether a firing that is processed now runs, and the occurrence that it arms. more
+// is false if there is none.
 //
 // A firing that was armed after its deadline is not missed for that reason. An occurrence that is
 // not yet armed is missed if the end of its window is too old.

@@ -74,7 +74,8 @@ const changeTries = 13
 var changes = retry.Policy{First: time.Millisecond, Most: time.Second}
 
 // retryChange calls f until it no longer conflicts with a concurrent change; the second call is at
-// once. In further calls missing is true: a missing firing that is not due counts as deleted.
+// once. From the second call on missing is true: then a client has deleted a firing that is missing
+// although it is not due, and f replaces it. Before, it may be a change that f has not read.
 func (s *Scheduler) retryChange(ctx context.Context, name string, f func(missing bool) error) error {
 	pauses := changes.Start()
 	for try := range changeTries {

@@ -98,8 +98,9 @@ type change struct {
 }
 
 // apply writes a change, or returns errChanged if the table no longer has the state that the change
-// was computed from. In particular, the firing of before either has not come yet, and never will,
-// or it had come when after was computed.
+// was computed from. The same transaction decides about the armed firing of before. If it was not
+// due, its item is replaced or deleted, so it never comes. If it was due, its item must have
+// expired, so it comes.
 func (s *Scheduler) apply(ctx context.Context, ch *change) error {
 	actions := []action{items.Put(ch.table, ch.after.item(), ch.before.unchanged())}
 	expected := absent()

@@ -40,8 +40,8 @@ const (
 	FilledMost = 1 << 20  // of the result: more than any target accepts
 )
 
-// levels are the levels of nesting that encoding/json leaves for the filled-in values and for the
-// document around the result.
+// levels is the depth that a template must leave for values that are filled in, and for a document
+// around the result. encoding/json reads 10,000 levels.
 const levels = 100
 
 var placeholder = regexp.MustCompile(`<(\$\.[^<>]*|mayfly\.[^<>]*)>`)

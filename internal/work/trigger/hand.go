@@ -10,7 +10,7 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// part is a run of a batch's records that are tried together.
+// part is a contiguous piece of a batch, whose records are tried together.
 type part struct {
 	entries  []entry
 	failed   int // attempts that count against the retries

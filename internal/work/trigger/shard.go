@@ -20,7 +20,7 @@ const payloadMax = 6 << 20
 const queuedMax = 32 << 20
 
 // parkingMax bounds the records of a shard at the courier, if they need no order. It exceeds the
-// queue of the courier's lane.
+// queue of the courier's lane, so the lane is never idle while the shard has records.
 const parkingMax = 1000
 
 // shard is one reading of a shard, with its lanes.
