@@ -89,6 +89,11 @@ func answered(api smithy.APIError, status int, after time.Duration, cause error)
 	if status == 0 && api.ErrorFault() == smithy.FaultClient {
 		status = http.StatusBadRequest
 	}
+	return classified(e, status)
+}
+
+// classified sets the class of a failure by its code and status.
+func classified(e *target.Error, status int) *target.Error {
 	class := retry.ClassifyCode(e.Code, status)
 	e.Throttled, e.Permanent = class == retry.Throttled, class == retry.Permanent
 	return e
@@ -127,9 +132,7 @@ func entryFailure(code, message *string, permanent bool) error {
 	if permanent {
 		status = http.StatusBadRequest
 	}
-	class := retry.ClassifyCode(e.Code, status)
-	e.Throttled, e.Permanent = class == retry.Throttled, class == retry.Permanent
-	return e
+	return classified(e, status)
 }
 
 // sharedFault reports whether a permanent failure of a batch call applies to the whole batch (a

@@ -16,28 +16,21 @@ const atOnce = 8
 func singly(call func(ctx context.Context, d *target.Delivery) error) sender {
 	return func(ctx context.Context, deliveries []target.Delivery, indexes []int, results []error) {
 		chains := chainsOf(deliveries, indexes)
-		follow := func(chain []int) {
-			for _, i := range chain {
-				results[i] = guarded(ctx, &deliveries[i], call)
-			}
+		waiting := make(chan []int, len(chains))
+		for _, chain := range chains {
+			waiting <- chain
 		}
-		if len(chains) == 1 {
-			follow(chains[0])
-			return
-		}
-		next := make(chan []int)
+		close(waiting)
 		var workers sync.WaitGroup
 		for range min(atOnce, len(chains)) {
 			workers.Go(func() {
-				for chain := range next {
-					follow(chain)
+				for chain := range waiting {
+					for _, i := range chain {
+						results[i] = guarded(ctx, &deliveries[i], call)
+					}
 				}
 			})
 		}
-		for _, chain := range chains {
-			next <- chain
-		}
-		close(next)
 		workers.Wait()
 	}
 }
