@@ -31,7 +31,7 @@ type View struct {
 
 // Expired selects the items past their deadlines that a view shows in aws expiry. In strict expiry
 // there are none.
-type Expired int
+type Expired uint8
 
 const (
 	ExpiredShown  Expired = iota // like other items
