@@ -10,6 +10,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 	"github.com/mayflydb/mayfly/internal/work/items"
+	"github.com/mayflydb/mayfly/internal/work/template"
 )
 
 const (
@@ -163,8 +164,7 @@ func (e *Event) setCall(call Call) (err error) {
 
 // marshal returns the call as JSON.
 func (c Call) marshal() ([]byte, error) {
-	body, err := compactJSON(c)
-	return []byte(body), err
+	return template.CompactJSON(c)
 }
 
 // Create starts an entity's lifecycle. attributes must include those that the definition requires,

@@ -48,12 +48,12 @@ func readInput(input any, fault func(path, problem string)) *template.Template {
 		}
 		return t
 	}
-	text, err := compactJSON(input)
+	text, err := template.CompactJSON(input)
 	if err != nil {
 		fault("", "not valid JSON: "+err.Error())
 		return nil
 	}
-	t, err := template.Parse(text, knowns)
+	t, err := template.Parse(string(text), knowns)
 	if err == nil {
 		return t
 	}
@@ -68,18 +68,6 @@ func readInput(input any, fault func(path, problem string)) *template.Template {
 		fault("", err.Error())
 	}
 	return nil
-}
-
-// compactJSON returns a value as JSON, without escapes for <, > and &, so that placeholders and
-// texts stay readable.
-func compactJSON(input any) (string, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(input); err != nil {
-		return "", err
-	}
-	return strings.TrimSuffix(b.String(), "\n"), nil
 }
 
 // asText returns a text that no template mistakes for JSON.
@@ -110,12 +98,12 @@ func plainInput(input any) (any, error) {
 	if _, ok := input.(string); ok {
 		return input, nil
 	}
-	text, err := compactJSON(input)
+	text, err := template.CompactJSON(input)
 	if err != nil {
 		return nil, err
 	}
 	var plain any
-	err = yaml.Unmarshal([]byte(asYAML(text)), &plain) // YAML keeps whole numbers exact
+	err = yaml.Unmarshal([]byte(asYAML(string(text))), &plain) // YAML keeps whole numbers exact
 	return plain, err
 }
 
@@ -148,8 +136,8 @@ func (s *step) fill(c *Call, attributes Item) (json.RawMessage, string) {
 	case s.input.JSON() || !text: // a number, for example
 		return filled, shapeJSON
 	}
-	quoted, _ := compactJSON(string(filled)) // a text cannot fail
-	return []byte(quoted), shapeText
+	quoted, _ := template.CompactJSON(string(filled)) // a text cannot fail
+	return quoted, shapeText
 }
 
 // inputOf returns the body that a target receives for a call in the history, and its media type.
@@ -181,6 +169,6 @@ func (t *Transition) shown() string {
 	if text, ok := t.Input.(string); ok {
 		return text
 	}
-	text, _ := compactJSON(t.Input)
-	return text
+	text, _ := template.CompactJSON(t.Input)
+	return string(text)
 }

@@ -33,14 +33,14 @@ var (
 	yearField = &field{name: "year", least: firstYear, most: lastYear, origin: firstYear}
 )
 
-func (f *field) wrong(format string, args ...any) *problem {
+func (f *field) wrong(format string, args ...any) *Error {
 	p := wrong(format, args...)
-	p.field = f.name
+	p.Field = f.name
 	return p
 }
 
 // parseFields parses the text between the parentheses of a cron.
-func parseFields(text string) (*fields, *problem) {
+func parseFields(text string) (*fields, *Error) {
 	words := wordsOf(strings.Map(upper, text))
 	if len(words) != 6 {
 		return nil, wrong("it has %d fields; a cron expression has six: minutes hours day-of-month month day-of-week year", len(words))
@@ -75,7 +75,7 @@ func upper(c rune) rune {
 }
 
 // parse parses the two day fields.
-func (d *days) parse(ofMonth, ofWeek string) *problem {
+func (d *days) parse(ofMonth, ofWeek string) *Error {
 	switch {
 	case ofMonth == "?" && ofWeek == "?":
 		return wrong("day-of-month and day-of-week are both ?")
@@ -91,7 +91,7 @@ func (d *days) parse(ofMonth, ofWeek string) *problem {
 }
 
 // specialOfMonth parses L, LW and nW.
-func (d *days) specialOfMonth(member string) (special bool, err *problem) {
+func (d *days) specialOfMonth(member string) (special bool, err *Error) {
 	switch before, nearest := strings.CutSuffix(member, "W"); {
 	case member == "L":
 		d.last = true
@@ -110,7 +110,7 @@ func (d *days) specialOfMonth(member string) (special bool, err *problem) {
 }
 
 // specialOfWeek parses L and nL.
-func (d *days) specialOfWeek(member string) (special bool, err *problem) {
+func (d *days) specialOfWeek(member string) (special bool, err *Error) {
 	before, last := strings.CutSuffix(member, "L")
 	switch {
 	case member == "L":
@@ -128,7 +128,7 @@ func (d *days) specialOfWeek(member string) (special bool, err *problem) {
 }
 
 // parseNth parses n#m.
-func (d *days) parseNth(word string) *problem {
+func (d *days) parseNth(word string) *Error {
 	ofWeek, nth, _ := strings.Cut(word, "#")
 	if strings.Contains(word, ",") {
 		return dayOfWeekField.wrong("n#m cannot be part of a list")
@@ -145,11 +145,11 @@ func (d *days) parseNth(word string) *problem {
 	return nil
 }
 
-func noSpecial(string) (bool, *problem) { return false, nil }
+func noSpecial(string) (bool, *Error) { return false, nil }
 
 // parseList parses the comma-separated members of a field into s. It asks special first, which
 // accepts the members that are not plain values.
-func (f *field) parseList(word string, s *set, special func(member string) (bool, *problem)) *problem {
+func (f *field) parseList(word string, s *set, special func(member string) (bool, *Error)) *Error {
 	members := strings.Split(word, ",")
 	for _, member := range members {
 		if member == "*" && len(members) > 1 {
@@ -167,7 +167,7 @@ func (f *field) parseList(word string, s *set, special func(member string) (bool
 }
 
 // parseMember parses *, a value or a range, with an optional step.
-func (f *field) parseMember(member string, s *set) *problem {
+func (f *field) parseMember(member string, s *set) *Error {
 	base, width, stepped := strings.Cut(member, "/")
 	low, high, err := f.parseRange(base, stepped)
 	if err != nil {
@@ -191,7 +191,7 @@ func (f *field) parseMember(member string, s *set) *problem {
 
 // parseRange parses the part before a step: *, a range, or a value. With a step, a value starts a
 // range to the end of the field.
-func (f *field) parseRange(base string, stepped bool) (low, high int, err *problem) {
+func (f *field) parseRange(base string, stepped bool) (low, high int, err *Error) {
 	if base == "*" {
 		return f.least, f.most, nil
 	}
@@ -216,7 +216,7 @@ func (f *field) parseRange(base string, stepped bool) (low, high int, err *probl
 }
 
 // value parses a number or a name.
-func (f *field) value(text string) (int, *problem) {
+func (f *field) value(text string) (int, *Error) {
 	for i, name := range f.names {
 		if text == name {
 			return f.least + i, nil

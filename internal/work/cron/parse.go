@@ -72,7 +72,7 @@ func ParseRule(text string) (Expression, error) {
 func isOne(digits string) bool { return strings.TrimLeft(digits, "0") == "1" }
 
 // split separates the keyword from the text in the parentheses.
-func split(text string) (keyword, body string, err *problem) {
+func split(text string) (keyword, body string, err *Error) {
 	if text == "" || len(text) > maxText {
 		return "", "", wrong("it must have 1 to %d characters", maxText)
 	}
@@ -109,7 +109,7 @@ func number(digits string, most int) (n int, ok bool) {
 }
 
 // parseAt parses yyyy-mm-ddThh:mm:ss with at most digits digits of a fraction.
-func parseAt(text string, zone *time.Location, digits int) (time.Time, *problem) {
+func parseAt(text string, zone *time.Location, digits int) (time.Time, *Error) {
 	const form = "yyyy-mm-ddThh:mm:ss"
 	whole, fraction, fractioned := text, "", false
 	if digits > 0 {
@@ -170,7 +170,7 @@ var (
 )
 
 // parseInterval parses a value and its unit, singular or plural.
-func parseInterval(text string, units []unit) (time.Duration, *problem) {
+func parseInterval(text string, units []unit) (time.Duration, *Error) {
 	words := wordsOf(text)
 	if len(words) != 2 {
 		return 0, wrong("it must be a value and a unit with a space between them")

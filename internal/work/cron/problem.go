@@ -25,14 +25,11 @@ func (e *Error) Error() string {
 	return message + e.Reason
 }
 
-// problem is a fault without the whole text.
-type problem struct{ field, reason string }
+// wrong returns an error that has no text yet.
+func wrong(format string, args ...any) *Error { return &Error{Reason: fmt.Sprintf(format, args...)} }
 
-func (p *problem) Error() string { return p.reason }
-
-func wrong(format string, args ...any) *problem {
-	return &problem{reason: fmt.Sprintf(format, args...)}
+// in returns the error with the whole text.
+func (e *Error) in(text string) *Error {
+	e.Text = text
+	return e
 }
-
-// in returns the problem as an error of the whole text.
-func (p *problem) in(text string) *Error { return &Error{Text: text, Field: p.field, Reason: p.reason} }

@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/work/attr"
@@ -215,16 +214,7 @@ func (s *Scheduler) hand(ctx context.Context, batch []*outcome) error {
 			continue
 		}
 		s.o.Observe(Event{What: Fired, Group: o.place.group, Lateness: now.Sub(o.firing.deadline)})
-		done := o.done
-		if left := int32(len(o.parcels)); left > 1 {
-			all, left := o.done, &atomic.Int32{}
-			left.Store(int32(len(o.parcels)))
-			done = func() {
-				if left.Add(-1) == 0 {
-					all()
-				}
-			}
-		}
+		done := timer.AfterAll(len(o.parcels), o.done)
 		for _, parcel := range o.parcels {
 			s.o.Courier.Deliver(ctx, parcel, done)
 		}

@@ -1,8 +1,9 @@
 package scheduler
 
 import (
-	"bytes"
 	"encoding/json"
+
+	"github.com/mayflydb/mayfly/internal/work/template"
 )
 
 // mustJSON returns a value of strings and numbers as JSON.
@@ -14,13 +15,11 @@ func mustJSON(v any) []byte {
 	return text
 }
 
-// compactJSON returns a value as JSON, without escaping < and >.
+// compactJSON returns a value that was parsed from JSON as JSON, without escaping < and >.
 func compactJSON(v any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		panic("scheduler: a value does not marshal: " + err.Error()) // it was parsed from JSON
+	text, err := template.CompactJSON(v)
+	if err != nil {
+		panic("scheduler: a value does not marshal: " + err.Error())
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return text
 }

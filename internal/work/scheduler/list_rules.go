@@ -14,8 +14,7 @@ func (s *Scheduler) ListRules(ctx context.Context, in *ListRulesInput) (*ListRul
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	filters := filter(in.NamePrefix)
-	after, err := fromName(in.NextToken, "ListRules", filters)
+	l, err := newListing("ListRules", in.NextToken, most, in.NamePrefix)
 	if err != nil {
 		return nil, err
 	}
@@ -23,7 +22,7 @@ func (s *Scheduler) ListRules(ctx context.Context, in *ListRulesInput) (*ListRul
 	if err != nil {
 		return nil, apiError(err)
 	}
-	page, next := pageOf(all, func(r namedRule) string { return r.name }, after, most, "ListRules", filters)
+	page, next := pageOf(l, all, func(r namedRule) string { return r.name })
 	out := &ListRulesOutput{Rules: []Rule{}, NextToken: next}
 	for _, r := range page {
 		out.Rules = append(out.Rules, s.describeRule(r.name, r.rule))
@@ -40,8 +39,7 @@ func (s *Scheduler) ListRuleNamesByTarget(ctx context.Context, in *ListRuleNames
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	filters := filter(in.TargetArn)
-	after, err := fromName(in.NextToken, "ListRuleNamesByTarget", filters)
+	l, err := newListing("ListRuleNamesByTarget", in.NextToken, most, in.TargetArn)
 	if err != nil {
 		return nil, err
 	}
@@ -55,6 +53,6 @@ func (s *Scheduler) ListRuleNamesByTarget(ctx context.Context, in *ListRuleNames
 			names = append(names, r.name)
 		}
 	}
-	page, next := pageOf(names, func(name string) string { return name }, after, most, "ListRuleNamesByTarget", filters)
+	page, next := pageOf(l, names, func(name string) string { return name })
 	return &ListRuleNamesByTargetOutput{RuleNames: page, NextToken: next}, nil
 }

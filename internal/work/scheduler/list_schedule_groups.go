@@ -14,8 +14,7 @@ func (s *Scheduler) ListScheduleGroups(ctx context.Context, in *ListScheduleGrou
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	filters := filter(in.NamePrefix)
-	after, err := fromName(in.NextToken, "ListScheduleGroups", filters)
+	l, err := newListing("ListScheduleGroups", in.NextToken, most, in.NamePrefix)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +30,7 @@ func (s *Scheduler) ListScheduleGroups(ctx context.Context, in *ListScheduleGrou
 		all = append(all, own) // there is no table yet
 	}
 	all = slices.DeleteFunc(all, func(g *group) bool { return !strings.HasPrefix(g.name, orElse(in.NamePrefix, "")) })
-	page, next := pageOf(all, func(g *group) string { return g.name }, after, most, "ListScheduleGroups", filters)
+	page, next := pageOf(l, all, func(g *group) string { return g.name })
 	out := &ListScheduleGroupsOutput{ScheduleGroups: []ScheduleGroup{}, NextToken: next}
 	for _, g := range page {
 		out.ScheduleGroups = append(out.ScheduleGroups, s.describe(g))

@@ -15,8 +15,7 @@ func (s *Scheduler) ListTargetsByRule(ctx context.Context, in *ListTargetsByRule
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	filters := filter(in.Rule)
-	after, err := fromName(in.NextToken, "ListTargetsByRule", filters)
+	l, err := newListing("ListTargetsByRule", in.NextToken, most, in.Rule)
 	if err != nil {
 		return nil, err
 	}
@@ -25,6 +24,6 @@ func (s *Scheduler) ListTargetsByRule(ctx context.Context, in *ListTargetsByRule
 		return nil, err
 	}
 	slices.SortFunc(r.Targets, func(a, b RuleTarget) int { return strings.Compare(*a.Id, *b.Id) })
-	page, next := pageOf(r.Targets, func(t RuleTarget) string { return *t.Id }, after, most, "ListTargetsByRule", filters)
+	page, next := pageOf(l, r.Targets, func(t RuleTarget) string { return *t.Id })
 	return &ListTargetsByRuleOutput{Targets: page, NextToken: next}, nil
 }

@@ -37,24 +37,32 @@ func parsePosition(token *string, operation, filter string) (*position, error) {
 // filter returns a text that is unique to the values of filters.
 func filter(filters ...*string) string { return string(mustJSON(filters)) }
 
-// fromName returns the name after which a list continues, from its token.
-func fromName(token *string, operation, filters string) (string, error) {
-	l, err := parsePosition(token, operation, filters)
-	if l == nil {
-		return "", err
-	}
-	return l.Name, nil
+// listing is a request for a page of a list that is sorted by name.
+type listing struct {
+	operation, filter string
+	after             string // name of the last element of the page before; empty: none
+	most              int
 }
 
-// pageOf returns a page of a list that is sorted by name.
-func pageOf[T any](all []T, name func(T) string, after string, most int, operation, filters string) (page []T, next string) {
+// newListing returns the request for the page that a token encodes.
+func newListing(operation string, token *string, most int, filters ...*string) (*listing, error) {
+	l := &listing{operation: operation, filter: filter(filters...), most: most}
+	p, err := parsePosition(token, operation, l.filter)
+	if p != nil {
+		l.after = p.Name
+	}
+	return l, err
+}
+
+// pageOf returns a page of a list, and the token of the next one.
+func pageOf[T any](l *listing, all []T, name func(T) string) (page []T, next string) {
 	page = []T{}
 	for _, v := range all {
-		if after != "" && name(v) <= after {
+		if l.after != "" && name(v) <= l.after {
 			continue
 		}
-		if len(page) == most {
-			return page, position{Operation: operation, Filter: filters, Name: name(page[most-1])}.token()
+		if len(page) == l.most {
+			return page, position{Operation: l.operation, Filter: l.filter, Name: name(page[l.most-1])}.token()
 		}
 		page = append(page, v)
 	}

@@ -17,7 +17,7 @@ var again = retry.Policy{First: 50 * time.Millisecond, Most: 5 * time.Second}
 // Run fires the schedules of every group, and deletes the groups in state DELETING, until ctx is
 // done. It includes groups that are created meanwhile. A failing endpoint is called again.
 func (s *Scheduler) Run(ctx context.Context) error {
-	r := &readers{s: s, running: map[string]*consumer{}}
+	r := &readers{s: s, running: map[string]*open{}}
 	s.mu.Lock()
 	stopped := make(chan struct{})
 	s.mu.stopped = stopped
@@ -80,15 +80,8 @@ func (s *Scheduler) readGroups(ctx context.Context) error {
 // readers are the running consumers of the groups' streams.
 type readers struct {
 	s       *Scheduler
-	running map[string]*consumer // by table
+	running map[string]*open // by table
 	work    sync.WaitGroup
-}
-
-// consumer is a running consumer.
-type consumer struct {
-	place   *open
-	cancel  context.CancelFunc
-	stopped chan struct{}
 }
 
 // reconcile starts the missing consumers, and deletes the groups in state DELETING.
@@ -109,7 +102,7 @@ func (r *readers) reconcile(ctx context.Context) error {
 	}
 	s.mu.Unlock()
 	for _, o := range places {
-		if it := r.running[o.table]; it == nil || it.place != o {
+		if r.running[o.table] != o {
 			r.end(o.table) // the consumer of a table that was deleted and created again
 			r.start(ctx, o)
 		}
@@ -118,7 +111,7 @@ func (r *readers) reconcile(ctx context.Context) error {
 		for _, o := range places {
 			select {
 			case <-o.timers.Ready():
-			case <-r.running[o.table].stopped:
+			case <-o.stopped:
 			case <-ctx.Done():
 				return nil
 			}
@@ -141,27 +134,27 @@ func (r *readers) reconcile(ctx context.Context) error {
 }
 
 func (r *readers) start(ctx context.Context, o *open) {
-	ctx, cancel := context.WithCancel(ctx)
-	it := &consumer{o, cancel, make(chan struct{})}
-	r.running[o.table] = it
+	ctx, o.cancel = context.WithCancel(ctx)
+	o.stopped = make(chan struct{})
+	r.running[o.table] = o
 	r.work.Go(func() {
-		defer close(it.stopped)
+		defer close(o.stopped)
 		r.s.consume(ctx, o)
 	})
 }
 
 // end stops the consumer of a table and waits for it.
 func (r *readers) end(table string) {
-	if it := r.running[table]; it != nil {
-		it.cancel()
-		<-it.stopped
+	if o := r.running[table]; o != nil {
+		o.cancel()
+		<-o.stopped
 		delete(r.running, table)
 	}
 }
 
 func (r *readers) stop() {
-	for _, it := range r.running {
-		it.cancel()
+	for _, o := range r.running {
+		o.cancel()
 	}
 	r.work.Wait()
 }

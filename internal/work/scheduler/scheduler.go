@@ -90,7 +90,9 @@ type Scheduler struct {
 // open is a place whose table exists, or is being created.
 type open struct {
 	place
-	timers *timer.Timers
+	timers  *timer.Timers
+	cancel  context.CancelFunc // ends its consumer; only Run uses it, and stopped
+	stopped chan struct{}      // closed when the consumer has ended
 }
 
 // New returns a scheduler, and registers it with the courier. It fires nothing until Run.
@@ -126,7 +128,7 @@ func (s *Scheduler) open(p place) *open {
 	defer s.mu.Unlock()
 	o := s.mu.opened[p.table]
 	if o == nil {
-		o = &open{p, s.newTimers(p)}
+		o = &open{place: p, timers: s.newTimers(p)}
 		s.mu.opened[p.table] = o
 		s.changed.Ring()
 	}

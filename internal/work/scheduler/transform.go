@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+
+	"github.com/mayflydb/mayfly/internal/work/template"
 )
 
 // transformer computes the input of a rule's target from an event: it replaces the placeholders
@@ -56,22 +58,22 @@ func (e *placeholderError) Error() string {
 }
 
 // newTransformer parses a template and the paths of its variables.
-func newTransformer(paths map[string]string, template string) (*transformer, error) {
+func newTransformer(paths map[string]string, text string) (*transformer, error) {
 	compiledPaths := map[string]path{}
-	for name, text := range paths {
-		p, err := newPath(text)
+	for name, path := range paths {
+		p, err := newPath(path)
 		if err != nil {
 			return nil, err
 		}
 		compiledPaths[name] = p
 	}
-	begin := strings.TrimLeft(template, " \t\r\n")
+	begin := strings.TrimLeft(text, " \t\r\n")
 	t := &transformer{structured: strings.HasPrefix(begin, "{") || strings.HasPrefix(begin, "[")}
 	quoted := false
-	for template != "" {
-		text, name, after, found := nextPlaceholder(template)
-		quoted = endsQuoted(text, quoted)
-		p := part{text: text, quoted: quoted}
+	for text != "" {
+		before, name, after, found := nextPlaceholder(text)
+		quoted = template.EndsQuoted(before, quoted)
+		p := part{text: before, quoted: quoted}
 		if found {
 			var known bool
 			if p.path, known = compiledPaths[name]; !known || predefined[name] {
@@ -82,7 +84,7 @@ func newTransformer(paths map[string]string, template string) (*transformer, err
 			}
 		}
 		t.parts = append(t.parts, p)
-		template = after
+		text = after
 	}
 	sample := t.fill(func(part) []byte { return []byte(`"x"`) })
 	if quoted || t.structured && !json.Valid(sample) || !t.structured && !isTexts(sample) {
@@ -106,19 +108,6 @@ func nextPlaceholder(template string) (text, name, after string, found bool) {
 		return template[:open+end] + text, name, after, found
 	}
 	return template[:open], template[open+1 : open+end], template[open+end+1:], true
-}
-
-// endsQuoted reports whether the end of a text is inside quotes.
-func endsQuoted(text string, quoted bool) bool {
-	for i := 0; i < len(text); i++ {
-		switch {
-		case quoted && text[i] == '\\':
-			i++
-		case text[i] == '"':
-			quoted = !quoted
-		}
-	}
-	return quoted
 }
 
 // isTexts reports whether a template consists of several JSON values, such as lines of quoted text.

@@ -8,6 +8,7 @@
 package template
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -56,7 +57,7 @@ func Parse(text string, names []string) (*Template, error) {
 	quoted, last := false, 0
 	for _, at := range placeholder.FindAllStringSubmatchIndex(text, -1) {
 		p := part{text: text[last:at[0]]}
-		quoted = endsQuoted(p.text, quoted)
+		quoted = EndsQuoted(p.text, quoted)
 		p.quoted = quoted
 		name := text[at[2]:at[3]]
 		if quoted && t.json {
@@ -112,9 +113,9 @@ func (t *Template) sample() (b []byte) {
 	return b
 }
 
-// endsQuoted reports whether a piece of JSON ends inside a string. quoted says whether it begins
+// EndsQuoted reports whether a piece of JSON ends inside a string. quoted says whether it begins
 // inside one.
-func endsQuoted(text string, quoted bool) bool {
+func EndsQuoted(text string, quoted bool) bool {
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
 		case '"':
@@ -230,6 +231,18 @@ func AppendTyped(dst []byte, v types.AttributeValue) []byte {
 
 func appendBinary(dst, b []byte) []byte {
 	return dynamo.AppendQuoted(dst, base64.StdEncoding.EncodeToString(b))
+}
+
+// CompactJSON returns a value as JSON, without escapes for <, > and &, so that placeholders and texts
+// stay readable.
+func CompactJSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
 // appendNumber appends a number unchanged if it is valid JSON.

@@ -2,6 +2,7 @@ package timer
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/clock"
@@ -39,4 +40,14 @@ func (b Bell) Wait(ctx context.Context, poll time.Duration, changed <-chan struc
 	case <-ctx.Done():
 	}
 	return false
+}
+
+// AfterAll returns a function that calls f at its n-th call.
+func AfterAll(n int, f func()) func() {
+	var calls atomic.Int64
+	return func() {
+		if calls.Add(1) == int64(n) {
+			f()
+		}
+	}
 }

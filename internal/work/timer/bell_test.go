@@ -34,3 +34,14 @@ func TestBell(t *testing.T) {
 		t.Error("a ring does not wake")
 	}
 }
+
+// AfterAll calls once, at the last of the calls.
+func TestAfterAll(t *testing.T) {
+	n := 0
+	done := timer.AfterAll(3, func() { n++ })
+	for i := range 5 {
+		if done(); (n == 1) != (i >= 2) {
+			t.Errorf("after %d calls it was called %d times", i+1, n)
+		}
+	}
+}

@@ -5,10 +5,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/work/deliver"
+	"github.com/mayflydb/mayfly/internal/work/timer"
 	"github.com/mayflydb/mayfly/target"
 )
 
@@ -53,19 +53,18 @@ type responseContext struct {
 // when both are durable.
 func (l *lane) giveUp(ctx context.Context, p *part, condition string) {
 	l.log.Warn("records were abandoned", "condition", condition, "records", len(p.entries), "first", p.entries[0].sequence, "error", p.last)
-	var left atomic.Int32
-	left.Store(1)
 	buried := make(chan struct{})
 	entries := p.entries // the caller drops them if the trigger ends meanwhile
-	done := func() {
-		if left.Add(-1) == 0 {
-			finish(entries)
-			close(buried)
-		}
+	parts := 1
+	if l.onFailure != "" {
+		parts++
 	}
+	done := timer.AfterAll(parts, func() {
+		finish(entries)
+		close(buried)
+	})
 	d := l.delivery(p.entries, max(p.invoked, 1))
 	if l.onFailure != "" {
-		left.Add(1)
 		l.o.Courier.Deliver(ctx, deliver.Parcel{Delivery: l.notice(d, p, condition), Group: l.group()}, done)
 	}
 	l.o.Courier.Bury(ctx, deliver.Parcel{Delivery: d, Policy: l.policy(), Group: l.group(), Last: p.reason(condition)}, exhaustedBy[condition], done)
