@@ -247,3 +247,16 @@ func ExampleReminder() {
 	}
 	// Output: 08:00:00 visit s-1
 }
+
+// A program that embeds a database ends when the database fails, as with a full disk.
+func ExampleDB_Failed() {
+	db := open()
+	defer db.Close()
+	select {
+	case <-db.Failed():
+		log.Fatal(db.Err())
+	default:
+		fmt.Println("it runs:", db.Err())
+	}
+	// Output: it runs: <nil>
+}

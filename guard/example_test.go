@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -146,6 +147,40 @@ func ExampleLook() {
 	}
 	fmt.Println(status.Attribute, status.Backlog.Items, len(status.Workers))
 	// Output: expires 1 0
+}
+
+// A guard that reports is one of the workers that Look shows to other processes.
+func ExampleGuard_Report() {
+	db := open()
+	defer db.Close()
+	createSessions(db)
+	o := guard.Options{DB: db.DynamoDB(), Streams: db.Streams(), Table: "sessions", Worker: "w-1"}
+	g, err := guard.New(o)
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	var work sync.WaitGroup
+	work.Go(func() {
+		if err := g.Run(ctx); err != nil {
+			log.Fatal(err)
+		}
+	})
+	work.Go(func() { g.Report(ctx) })
+	<-g.Ready()
+	for reported := false; !reported; {
+		status, err := guard.Look(ctx, o, 0)
+		if err != nil {
+			log.Fatal(err)
+		}
+		for _, w := range status.Workers {
+			fmt.Println(w.Name, w.Strategy)
+			reported = true
+		}
+	}
+	stop()
+	work.Wait()
+	// Output: w-1 stream
 }
 
 // StreamRecords needs a Scheduler, for the items that expire later.

@@ -105,3 +105,8 @@ func ExampleReport_WriteText() {
 	// 100 writes/s (8.64 million a day, 259.2 million a month) and 0 reads/s of 500-byte items
 	// true
 }
+
+func ExampleMix_Sum() {
+	fmt.Println(planner.Mix{Strong: 10, Eventual: 90}.Sum(), "reads per second")
+	// Output: 100 reads per second
+}

@@ -82,12 +82,14 @@ func ExampleNewExec() {
 	// Output: [<nil>]
 }
 
-// The context attributes of a delivery.
+// The context attributes of a delivery, and the whole event.
 func ExampleCloudEvent() {
 	event := target.CloudEvent(greeting)
 	for name, value := range event.Context() {
 		fmt.Println(name, value)
 	}
+	fmt.Println(event.DataContentType())
+	fmt.Println(string(event.AppendJSON(nil)))
 	// Output:
 	// specversion 1.0
 	// id 1
@@ -95,6 +97,8 @@ func ExampleCloudEvent() {
 	// type greeting
 	// time 1970-01-01T00:00:00Z
 	// attempt 1
+	// text/plain
+	// {"specversion":"1.0","id":"1","source":"arn:app:greeter","type":"greeting","time":"1970-01-01T00:00:00Z","attempt":1,"datacontenttype":"text/plain","data":"hello"}
 }
 
 // A value with quotes and other characters fits into a header.

@@ -123,3 +123,28 @@ func ExampleReadItem() {
 	fmt.Println("kept for", deadline.Sub(s.Time))
 	// Output: kept for 720h0m0s
 }
+
+// A tool that finds a table of unknown origin asks whether it is a series. The latest samples have a
+// table of their own.
+func ExampleIsLayout() {
+	ctx := context.Background()
+	series, db := weather(ctx)
+	defer db.Close()
+	for _, name := range []string{"weather", series.Spec().LatestTable()} {
+		out, err := db.DynamoDB().DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &name})
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(name, timeseries.IsLayout(out.Table))
+	}
+	fmt.Printf("the endpoint lacks %q\n", series.Lacks())
+	// Output:
+	// weather true
+	// weather.latest false
+	// the endpoint lacks ""
+}
+
+func ExampleFormatOf() {
+	fmt.Printf("%q %q\n", timeseries.FormatOf("weather.csv.gz"), timeseries.FormatOf("weather.txt"))
+	// Output: "csv" ""
+}

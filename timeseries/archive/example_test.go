@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mayflydb/mayfly"
+	"github.com/mayflydb/mayfly/target"
 	"github.com/mayflydb/mayfly/timeseries"
 	"github.com/mayflydb/mayfly/timeseries/archive"
 )
@@ -116,6 +117,7 @@ func ExampleArchive_Target() {
 		log.Fatal(err)
 	}
 	defer t.Close()
-	fmt.Println("ready")
-	// Output: ready
+	results := t.Deliver(ctx, []target.Delivery{{ID: "1", Body: []byte(`{"id":"not a sample"}`)}})
+	fmt.Println(target.AsError(results[0]).Permanent)
+	// Output: true
 }
