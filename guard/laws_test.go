@@ -75,7 +75,7 @@ func holds(t *testing.T, law func(s *subject), faults ...lawFault) {
 				// a race may need many goes
 				for began, goes := time.Now(), faulttest.Goes(1000); goes > 0 && time.Since(began) < 40*time.Second; goes-- {
 					if len(check(t, strategy, faultPatience)) > 0 {
-						t.Logf("a check noticed the fault, too: %t", invariant.Noticed(f.fault))
+						t.Logf("a check noticed the fault, too: %t", noticed(f.fault))
 						return
 					}
 				}

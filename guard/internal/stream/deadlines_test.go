@@ -83,7 +83,7 @@ func TestDeliveredAtLeastOnceInTable(t *testing.T) {
 		if law() == "" {
 			t.Errorf("the law did not notice %v", invariant.OverwriteNewer)
 		}
-		if !invariant.Noticed(invariant.OverwriteNewer) {
+		if !noticed(invariant.OverwriteNewer) {
 			t.Errorf("no check noticed %v", invariant.OverwriteNewer)
 		}
 	})
