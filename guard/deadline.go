@@ -11,17 +11,6 @@ import (
 	"github.com/mayflydb/mayfly/guard/internal/armed"
 )
 
-// entryOf returns the deadline of an item, or of a projection of the attributes of a deadline. ok
-// is false if it has none. It reports a value that is not epoch seconds as BadValue, once per key
-// for a while.
-func (g *Guard) entryOf(item map[string]types.AttributeValue) (e armed.Entry, ok bool) {
-	e, has, err := g.table.EntryOf(item, g.now())
-	if err != nil {
-		g.badValue(e.Key, err)
-	}
-	return e, has && err == nil
-}
-
 // read returns the item and whether it still has the deadline that armed the entry.
 func (g *Guard) read(ctx context.Context, e armed.Entry) (item map[string]types.AttributeValue, armed bool, err error) {
 	out, err := g.once.GetItem(ctx, &dynamodb.GetItemInput{

@@ -24,7 +24,7 @@ func TestBadValues(t *testing.T) {
 		for i, v := range bad {
 			item := w.key(fmt.Sprint(i))
 			item["ttl"] = v
-			if e, ok := r.entryOf(item); ok {
+			if e, ok := r.env().EntryOf(item); ok {
 				t.Errorf("%v arms %v", v, e)
 			}
 			if got := len(events.of(BadValue)); round == 0 && got != i+1 || round == 1 && got != len(bad) {
@@ -37,7 +37,7 @@ func TestBadValues(t *testing.T) {
 			t.Errorf("a report without key or reason: %v", e)
 		}
 	}
-	if _, ok := r.entryOf(w.key("none")); ok {
+	if _, ok := r.env().EntryOf(w.key("none")); ok {
 		t.Error("an item without TTL has a deadline")
 	}
 	if got := len(events.of(BadValue)); got != len(bad) {
@@ -45,7 +45,7 @@ func TestBadValues(t *testing.T) {
 	}
 	item := w.key("past")
 	item["ttl"] = n(fmt.Sprint(now - 5*365*24*60*60 + 1))
-	if e, ok := r.entryOf(item); !ok || e.At != w.now().Add(-5*365*24*time.Hour+time.Second).UnixMilli() {
+	if e, ok := r.env().EntryOf(item); !ok || e.At != w.now().Add(-5*365*24*time.Hour+time.Second).UnixMilli() {
 		t.Errorf("a value just under five years past: %v, %v", e, ok)
 	}
 }

@@ -143,17 +143,6 @@ func (g *Guard) sleep(ctx context.Context, until int64, wake <-chan struct{}) er
 	return nil
 }
 
-// pass waits until the endpoint's clock has advanced by span ms since an instant. If that clock was
-// set back meanwhile, it does not wait for the old time to come again.
-func (g *Guard) pass(ctx context.Context, since, span int64) error {
-	for now := g.now(); now < since+span && now > since-span; now = g.now() {
-		if err := g.sleep(ctx, since+span, nil); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // skewed returns a problem if the machine's clock is too far from the endpoint's. One of them is
 // wrong, and a wrong clock could remove every item.
 func (g *Guard) skewed() *Problem {

@@ -230,7 +230,7 @@ func (r *race) learnt(w *hand, n int) {
 		}
 		known := 0
 		for name := range r.ttl {
-			if e, ok := w.entryOf(r.get(name)); ok && strings.HasPrefix(name, "item") {
+			if e, ok := w.env().EntryOf(r.get(name)); ok && strings.HasPrefix(name, "item") {
 				if at, found := w.armed.Deadline(e.Key); found && at == e.At {
 					known++
 				}

@@ -14,8 +14,8 @@ import (
 )
 
 // arm keeps the entry in memory until its deadline, and removes the item then. A later entry of the
-// same key replaces an earlier one. arm never blocks; to load many deadlines, ask room first. The
-// armer gets the outcome once; it must not block, and may arm and disarm.
+// same key replaces an earlier one. arm never blocks. The armer gets the outcome once; it must not
+// block, and may arm and disarm.
 func (g *Guard) arm(e armed.Entry) {
 	g.armed.Arm(e)
 	g.observe(g.about(Armed, e.Key))
@@ -27,9 +27,6 @@ func (g *Guard) disarm(k armed.Key) {
 		g.observe(g.about(Disarmed, k))
 	}
 }
-
-// room returns how many more deadlines may be armed. Strategies load less ahead when it is low.
-func (g *Guard) room() int { return max(g.armed.Most-g.armed.Len(), 0) }
 
 // graceRemovals is how long removals that are under way may take once guard is to end.
 const graceRemovals = 5 * time.Second

@@ -63,7 +63,7 @@ func TestRemovesByATTLThatIsAKey(t *testing.T) {
 	r := w.startIdle(w.options(Auto))
 	item := w.key("a")
 	item["ttl"] = n(w.in(1))
-	e, ok := r.entryOf(item)
+	e, ok := r.env().EntryOf(item)
 	if !ok {
 		t.Fatal("it has no deadline")
 	}

@@ -28,7 +28,6 @@ import (
 
 func s(v string) types.AttributeValue { return &types.AttributeValueMemberS{Value: v} }
 func n(v string) types.AttributeValue { return &types.AttributeValueMemberN{Value: v} }
-func b(v string) types.AttributeValue { return &types.AttributeValueMemberB{Value: []byte(v)} }
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -402,7 +401,7 @@ func (w *world) startIdle(o Options) *guarding {
 // entry is the entry of an item as it is now.
 func (r *guarding) entry(w *world, name string) armed.Entry {
 	r.t.Helper()
-	e, ok := r.entryOf(w.get(name))
+	e, ok := r.env().EntryOf(w.get(name))
 	if !ok {
 		r.t.Fatalf("%s has no deadline", name)
 	}
