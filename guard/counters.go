@@ -10,28 +10,28 @@ import (
 // counts are the numbers of events, by What.
 type counts [whatCount]atomic.Int64
 
-// latenesses collects a Lateness.
-type latenesses struct {
+// totals are sums over events.
+type totals struct {
 	mu struct {
 		sync.Mutex
-		Lateness
+		lateness    Lateness
+		read, write float64 // units consumed
 	}
 }
 
-func (l *latenesses) add(d time.Duration) {
-	i, _ := slices.BinarySearch(LatenessBounds[:], d)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.mu.Buckets[i]++
-	l.mu.Count++
-	l.mu.Sum += d
-	l.mu.Max = max(l.mu.Max, d)
+func (t *totals) addRemoval(late time.Duration) {
+	i, _ := slices.BinarySearch(LatenessBounds[:], late)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.mu.lateness.Buckets[i]++
+	t.mu.lateness.Count++
+	t.mu.lateness.Sum += late
+	t.mu.lateness.Max = max(t.mu.lateness.Max, late)
 }
 
-// unitsConsumed are sums of units.
-type unitsConsumed struct {
-	mu struct {
-		sync.Mutex
-		read, write float64
-	}
+func (t *totals) addUnits(read, write float64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.mu.read += read
+	t.mu.write += write
 }

@@ -45,7 +45,7 @@ var errRenewed = errors.New("the item was renewed or is gone")
 // removed notes a success.
 func (g *Guard) removed(f armed.Removal) {
 	late := time.Duration(max(g.latest()-f.At, 0)) * time.Millisecond
-	g.late.add(late)
+	g.totals.addRemoval(late)
 	g.given.end(f.Entry)
 	g.armed.End(f, armed.Removed)
 	e := g.about(Removed, f.Key)

@@ -34,8 +34,7 @@ type Guard struct {
 	given    *givenUp
 	passing  oncePerMinute // logged causes of transient failures
 	counts   counts
-	late     latenesses
-	units    unitsConsumed
+	totals   totals
 	failures chan *Problem
 	items    atomic.Int64 // of the table, as the endpoint has last counted
 	waits    atomic.Int64 // ns: how long a wait GetRecords asks for at most; see boundWait

@@ -84,12 +84,9 @@ func (g *Guard) Stats() Stats {
 	for i := range s.Counts {
 		s.Counts[i] = g.counts[i].Load()
 	}
-	g.late.mu.Lock()
-	s.Lateness = g.late.mu.Lateness
-	g.late.mu.Unlock()
-	g.units.mu.Lock()
-	s.Read, s.Write = g.units.mu.read, g.units.mu.write
-	g.units.mu.Unlock()
+	g.totals.mu.Lock()
+	s.Lateness, s.Read, s.Write = g.totals.mu.lateness, g.totals.mu.read, g.totals.mu.write
+	g.totals.mu.Unlock()
 	s.GivenUp = g.given.count(g.local.Millis())
 	now := g.now()
 	due, oldest, next := g.armed.Tally(now, s.Upcoming[:])
@@ -112,10 +109,7 @@ func (g *Guard) Stats() Stats {
 func (g *Guard) observe(e Event) {
 	g.counts[e.What].Add(1)
 	if e.What == Consumed {
-		g.units.mu.Lock()
-		g.units.mu.read += e.Read
-		g.units.mu.write += e.Write
-		g.units.mu.Unlock()
+		g.totals.addUnits(e.Read, e.Write)
 	}
 	if g.o.Observe != nil {
 		g.o.Observe(e)
