@@ -2,7 +2,7 @@ package guard
 
 import (
 	"context"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/clock"
@@ -12,11 +12,8 @@ import (
 // and StreamRecords, which do the same for a single call. It remembers the name of the TTL
 // attribute between calls. It ignores Options.Strategy.
 type Functions struct {
-	o  Options
-	mu struct {
-		sync.Mutex
-		attribute string // found by the first call if Options does not name it
-	}
+	o         Options
+	attribute atomic.Value // a string: found by the first call if Options does not name it
 }
 
 // NewFunctions takes the options of all calls.
@@ -38,7 +35,7 @@ func (f *Functions) call(ctx context.Context, ended func(*Guard), work func(ctx 
 	o := f.o
 	o.Strategy = Auto
 	if o.Attribute == "" {
-		o.Attribute = f.attribute()
+		o.Attribute, _ = f.attribute.Load().(string)
 	}
 	g, err := New(o)
 	if err != nil {
@@ -50,7 +47,7 @@ func (f *Functions) call(ctx context.Context, ended func(*Guard), work func(ctx 
 	if err := g.prepare(ctx); err != nil {
 		return err
 	}
-	f.learn(g.o.Attribute)
+	f.attribute.Store(g.o.Attribute)
 	within, cancel := reserve(ctx)
 	defer cancel()
 	return g.work(within, once(func(ctx context.Context) error { return work(ctx, g) }))
@@ -65,16 +62,4 @@ func reserve(ctx context.Context) (context.Context, context.CancelFunc) {
 	}
 	left := end.Sub(clock.New().Now())
 	return context.WithTimeout(ctx, left-min(left/reserveShare, reserveMost))
-}
-
-func (f *Functions) attribute() string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.mu.attribute
-}
-
-func (f *Functions) learn(attribute string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.mu.attribute = attribute
 }
