@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -49,10 +50,10 @@ type Strategy struct {
 	layout           layout
 	// between the beginnings of two patrols; 0: there are none
 	PatrolEvery time.Duration
-	Back        int64                               // seconds that a first sweep reaches back
-	sweeps      atomic.Pointer[map[string]*sweeper] // that run, by their shards
-	held        atomic.Int64                        // leases of sweeps that this worker has
-	missed      *strategy.Track                     // how far catching up is
+	Back        int64           // seconds that a first sweep reaches back
+	sweeps      sync.Map        // the running *sweeper of each shard
+	held        atomic.Int64    // leases of sweeps that this worker has
+	missed      *strategy.Track // how far catching up is
 }
 
 // query returns a query of one of the index's partitions for TTLs from low to high, both in epoch
@@ -164,37 +165,15 @@ func (x *Strategy) sweepUnder(ctx context.Context, leases *lease.Leases, l *leas
 	x.share(1)
 	defer x.share(-1)
 	for _, shard := range shards {
-		x.setSweeper(shard, s)
+		x.sweeps.Store(shard, s)
+		defer x.sweeps.Delete(shard)
 	}
-	defer func() {
-		for _, shard := range shards {
-			x.setSweeper(shard, nil)
-		}
-	}()
 	return s.run(ctx)
 }
 
 // share divides MaxRCU among the workers as the shards are.
 func (x *Strategy) share(more int64) {
 	x.Share(x.held.Add(more), min(len(x.layout.shards()), strategy.LeasesMost))
-}
-
-// setSweeper sets the sweeper of a shard, which knows its armed deadlines; nil if there is none any
-// longer.
-func (x *Strategy) setSweeper(shard string, s *sweeper) {
-	for {
-		before := x.sweeps.Load()
-		after := map[string]*sweeper{}
-		if before != nil {
-			after = maps.Clone(*before)
-		}
-		if after[shard] = s; s == nil {
-			delete(after, shard)
-		}
-		if x.sweeps.CompareAndSwap(before, &after) {
-			return
-		}
-	}
 }
 
 // from returns where a sweep begins: at its watermark; for a new shard at the earliest watermark of
@@ -296,8 +275,8 @@ func (x *Strategy) inspect(ctx context.Context, seen *strategy.Sightings, item m
 		if e.At > x.Now()-overlap*1000 {
 			return nil
 		}
-		if sweeps := x.sweeps.Load(); sweeps != nil && (*sweeps)[shard] != nil {
-			(*sweeps)[shard].seen.See(e)
+		if s, runs := x.sweeps.Load(shard); runs {
+			s.(*sweeper).seen.See(e)
 			return nil
 		}
 	}
@@ -308,12 +287,11 @@ func (x *Strategy) inspect(ctx context.Context, seen *strategy.Sightings, item m
 // HorizonAt returns the instant before which this worker's sweeps have armed everything; 0 if it
 // has none.
 func (x *Strategy) HorizonAt() (at int64) {
-	if sweeps := x.sweeps.Load(); sweeps != nil {
-		for _, s := range *sweeps {
-			if until := s.armedUntil(); at == 0 || until < at {
-				at = until
-			}
+	x.sweeps.Range(func(_, s any) bool {
+		if until := s.(*sweeper).armedUntil(); at == 0 || until < at {
+			at = until
 		}
-	}
+		return true
+	})
 	return at
 }
