@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/mayflydb/mayfly/guard/internal/strategy"
 	"github.com/mayflydb/mayfly/guard/internal/table"
@@ -18,7 +17,8 @@ const (
 )
 
 // Count counts the items of the index that are due at an instant in ms, and the deadlines of each
-// minute from then on, for a number of minutes. It returns nil if the table has no index that a worker could sweep.
+// minute from then on, for a number of minutes. It returns nil if the table has no index that a
+// worker could sweep.
 func Count(ctx context.Context, e *strategy.Env, o Options, at int64, minutes int) (*strategy.Count, error) {
 	x := New(e, o)
 	if x.find() != nil {
@@ -75,15 +75,11 @@ func (x *Strategy) count(ctx context.Context, shard string, low, high int64) (n,
 				first = at / 1000
 			}
 		}
-		in.Select = types.SelectCount
-		for more := true; more; more = in.ExclusiveStartKey != nil {
-			out, err := x.DB.Query(ctx, in)
-			if err != nil {
-				return 0, 0, err
-			}
-			n += int64(out.Count)
-			in.ExclusiveStartKey = out.LastEvaluatedKey
+		more, err := strategy.CountItems(ctx, x.DB, in)
+		if err != nil {
+			return 0, 0, err
 		}
+		n += more
 	}
 	return n, first, nil
 }

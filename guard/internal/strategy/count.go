@@ -2,6 +2,10 @@ package strategy
 
 import (
 	"cmp"
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/mayflydb/mayfly/internal/clock"
 )
@@ -17,5 +21,20 @@ type Count struct {
 func (c *Count) AddDue(n, oldest int64) {
 	if c.Due += n; n > 0 {
 		c.Oldest = min(oldest, cmp.Or(c.Oldest, clock.Never))
+	}
+}
+
+// CountItems returns the number of items of a query.
+func CountItems(ctx context.Context, db *dynamodb.Client, in *dynamodb.QueryInput) (n int64, err error) {
+	in.Select = types.SelectCount
+	for {
+		out, err := db.Query(ctx, in)
+		if err != nil {
+			return 0, err
+		}
+		n += int64(out.Count)
+		if in.ExclusiveStartKey = out.LastEvaluatedKey; in.ExclusiveStartKey == nil {
+			return n, nil
+		}
 	}
 }

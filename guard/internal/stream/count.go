@@ -5,18 +5,16 @@ import (
 	"context"
 	"sync"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/mayflydb/mayfly/guard/internal/strategy"
-	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
 // Count counts the stored deadlines that are due at an instant in ms, and the deadlines of each minute
-// from then on, for a number of minutes. It
-// returns nil if the deadline table has no rows of the guarded table. local is as in New.
+// from then on, for a number of minutes. It returns nil if the deadline table has no rows of the
+// guarded table. local is as in New.
 func Count(ctx context.Context, e *strategy.Env, local *dynamodb.Client, now int64, upcoming int) (*strategy.Count, error) {
 	t := &store{db: cmp.Or(local, e.DB), label: e.Table.Label()}
 	set, ok, err := t.readSettings(ctx)
@@ -74,20 +72,6 @@ func (s *store) count(ctx context.Context, part, low, high string) (n, first int
 	if err != nil || n == 0 {
 		return 0, 0, err
 	}
-	in := &dynamodb.QueryInput{
-		TableName: aws.String(TableName), ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("#p = :p AND #a BETWEEN :low AND :high"),
-		ExpressionAttributeNames:  map[string]string{"#p": attrPart, "#a": attrAt},
-		ExpressionAttributeValues: map[string]types.AttributeValue{":p": attr.S(part), ":low": attr.S(low), ":high": attr.S(high)},
-		Select:                    types.SelectCount,
-	}
-	for n = 0; ; {
-		out, err := s.db.Query(ctx, in)
-		if err != nil {
-			return 0, 0, err
-		}
-		n += int64(out.Count)
-		if in.ExclusiveStartKey = out.LastEvaluatedKey; in.ExclusiveStartKey == nil {
-			return n, first, nil
-		}
-	}
+	n, err = strategy.CountItems(ctx, s.db, rangeOf(part, low, high))
+	return n, first, err
 }

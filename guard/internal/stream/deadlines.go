@@ -223,14 +223,20 @@ func readRow(item map[string]types.AttributeValue) (*row, error) {
 	return r, nil
 }
 
-// query calls each with the items of a partition key whose sort keys are from low to high, in
-// order, until it returns false. No caller uses a high bound that is itself a sort key.
-func (s *store) query(ctx context.Context, part, low, high string, limit int32, each func(map[string]types.AttributeValue) bool) error {
-	in := &dynamodb.QueryInput{
+// rangeOf returns a query for the items of a partition key whose sort keys are from low to high. No
+// caller uses a high bound that is itself a sort key.
+func rangeOf(part, low, high string) *dynamodb.QueryInput {
+	return &dynamodb.QueryInput{
 		TableName: aws.String(TableName), ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("#p = :p AND #a BETWEEN :low AND :high"),
 		ExpressionAttributeNames:  map[string]string{"#p": attrPart, "#a": attrAt},
 		ExpressionAttributeValues: map[string]types.AttributeValue{":p": attr.S(part), ":low": attr.S(low), ":high": attr.S(high)},
 	}
+}
+
+// query calls each with the items of such a range, in order, until it returns false. It reads at
+// most limit items; 0: all.
+func (s *store) query(ctx context.Context, part, low, high string, limit int32, each func(map[string]types.AttributeValue) bool) error {
+	in := rangeOf(part, low, high)
 	if limit > 0 {
 		in.Limit = &limit
 	}
