@@ -217,9 +217,9 @@ func (n *initializing) create(ctx context.Context, name string) error {
 		index.ProvisionedThroughput = &types.ProvisionedThroughput{ReadCapacityUnits: p.ReadCapacityUnits, WriteCapacityUnits: p.WriteCapacityUnits}
 	}
 	in.GlobalSecondaryIndexUpdates = []types.GlobalSecondaryIndexUpdate{{Create: index}}
-	err = n.Ask(ctx, "UpdateTable", func() (int, *types.ConsumedCapacity, error) {
+	err = n.AskOther(ctx, "UpdateTable", func() error {
 		_, err := n.DB.UpdateTable(ctx, in)
-		return 0, nil, err
+		return err
 	})
 	if p := (*table.Problem)(nil); errors.As(err, &p) && p.Code == table.Misconfigured {
 		return &table.Problem{Code: table.NoIndex, Message: fmt.Sprintf("the endpoint refuses to create the index %s", name), Next: "create it together with the table, or choose another strategy", Err: p.Err}
@@ -228,15 +228,9 @@ func (n *initializing) create(ctx context.Context, name string) error {
 }
 
 func (n *initializing) describe(ctx context.Context) (d *types.TableDescription, err error) {
-	err = n.Ask(ctx, "DescribeTable", func() (int, *types.ConsumedCapacity, error) {
-		out, err := n.DB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &n.Table.Name})
-		if err == nil {
-			d = out.Table
-		}
-		if err == nil && d == nil {
-			err = errors.New("the endpoint's answer to DescribeTable has no table")
-		}
-		return 0, nil, err
+	err = n.AskOther(ctx, "DescribeTable", func() error {
+		d, err = table.Description(ctx, n.DB, n.Table.Name)
+		return err
 	})
 	return d, err
 }
@@ -273,17 +267,17 @@ func (n *initializing) awaitActive(ctx context.Context, name string) error {
 // note stores the layout for later sweepers.
 func (n *initializing) note(ctx context.Context) error {
 	leases := n.Shares(Name)
-	return n.Ask(ctx, "PutItem", func() (int, *types.ConsumedCapacity, error) {
+	return n.AskOther(ctx, "PutItem", func() error {
 		row, err := leases.Note(ctx, LayoutRow, n.layout.text())
 		if err != nil || row.Checkpoint == n.layout.text() {
-			return 0, nil, err
+			return err
 		}
 		n.Log.Warn("the index had another layout until now: restart running guards", "table", n.Table.Name, "was", row.Checkpoint, "is", n.layout.text())
 		l, err := leases.Take(ctx, row)
 		if err == nil {
 			err = l.Save(ctx, n.layout.text())
 		}
-		return 0, nil, err
+		return err
 	})
 }
 
@@ -300,7 +294,7 @@ func (n *initializing) backfill(ctx context.Context) error {
 		if err := n.walk(l, strategy.NumberOf(l, ""), segments).Once(ctx); err != nil {
 			return err
 		}
-		return n.Ask(ctx, "PutItem", func() (int, *types.ConsumedCapacity, error) { return 0, nil, l.Save(ctx, lease.Done) })
+		return n.AskOther(ctx, "PutItem", func() error { return l.Save(ctx, lease.Done) })
 	})
 	if err == nil {
 		err = ctx.Err()

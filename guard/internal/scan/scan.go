@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/mayflydb/mayfly/guard/internal/strategy"
+	"github.com/mayflydb/mayfly/guard/internal/table"
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
@@ -103,16 +104,13 @@ func (x *Strategy) HorizonAt() (at int64) {
 // estimate returns how long the first pass will take, by the endpoint's approximate size of the
 // table.
 func (x *Strategy) estimate(ctx context.Context) (took time.Duration, err error) {
-	err = x.Ask(ctx, "DescribeTable", func() (int, *types.ConsumedCapacity, error) {
-		out, err := x.DB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &x.Table.Name})
-		if err != nil {
-			return 0, nil, err
-		}
-		if out.Table != nil {
-			units := float64(aws.ToInt64(out.Table.TableSizeBytes)) / 8192
+	err = x.AskOther(ctx, "DescribeTable", func() error {
+		d, err := table.Description(ctx, x.DB, x.Table.Name)
+		if err == nil {
+			units := float64(aws.ToInt64(d.TableSizeBytes)) / 8192
 			took = time.Duration(min(units/x.MaxRCU, 1e8) * float64(time.Second))
 		}
-		return 0, nil, nil
+		return err
 	})
 	return max(took, firstPass), err
 }

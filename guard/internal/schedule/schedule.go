@@ -74,9 +74,9 @@ func (x *Strategy) Run(ctx context.Context) error {
 func (x *Strategy) nextStream(ctx context.Context, last string) (arn string, err error) {
 	for looks := streamLooks; ; looks-- {
 		var t *table.Table
-		err := x.Ask(ctx, "DescribeTable", func() (_ int, _ *types.ConsumedCapacity, err error) {
+		err := x.AskOther(ctx, "DescribeTable", func() (err error) {
 			t, err = table.Describe(ctx, x.DB, x.Table.Name)
-			return 0, nil, err
+			return err
 		})
 		if p := (*table.Problem)(nil); errors.As(err, &p) {
 			return "", table.Gone(p, x.Table.Name)

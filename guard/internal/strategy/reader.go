@@ -96,11 +96,17 @@ func (r *Reader) Segment(ctx context.Context, number, total int, start map[strin
 
 // Rows reads the rows of leases.
 func (r *Reader) Rows(ctx context.Context, leases *lease.Leases) (rows map[string]lease.Row, err error) {
-	err = r.Ask(ctx, "Query on "+lease.TableName, func() (int, *types.ConsumedCapacity, error) {
+	err = r.AskOther(ctx, "Query on "+lease.TableName, func() error {
 		rows, err = leases.Rows(ctx)
-		return 0, nil, err
+		return err
 	})
 	return rows, err
+}
+
+// AskOther is Ask for a call that reads no items of the table. It costs the budget as much as one
+// item.
+func (r *Reader) AskOther(ctx context.Context, doing string, call func() error) error {
+	return r.Ask(ctx, doing, func() (int, *types.ConsumedCapacity, error) { return 0, nil, call() })
 }
 
 // Ask makes a call within the budget until there is an answer. call returns the number of items

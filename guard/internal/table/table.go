@@ -58,15 +58,23 @@ func (t *Table) Names() []string {
 	return names
 }
 
-// Describe asks the endpoint for a table. It returns a *Problem if the table cannot be guarded.
-func Describe(ctx context.Context, db *dynamodb.Client, name string) (*Table, error) {
+// Description returns the endpoint's description of a table.
+func Description(ctx context.Context, db *dynamodb.Client, name string) (*types.TableDescription, error) {
 	out, err := db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &name})
 	if err != nil {
 		return nil, err
 	}
-	d := out.Table
-	if d == nil {
+	if out.Table == nil {
 		return nil, errors.New("the endpoint's answer to DescribeTable has no table")
+	}
+	return out.Table, nil
+}
+
+// Describe asks the endpoint for a table. It returns a *Problem if the table cannot be guarded.
+func Describe(ctx context.Context, db *dynamodb.Client, name string) (*Table, error) {
+	d, err := Description(ctx, db, name)
+	if err != nil {
+		return nil, err
 	}
 	if d.TableStatus == types.TableStatusDeleting {
 		return nil, &Problem{Code: NoTable, Message: fmt.Sprintf("table %s is being deleted", name), Next: "guard another one"}
