@@ -224,18 +224,7 @@ func (x *Strategy) segment(ctx context.Context, l *lease.Lease, of int, part *st
 
 // save writes a checkpoint, with retries.
 func (x *Strategy) save(ctx context.Context, l *lease.Lease, checkpoint string) error {
-	lost := false
-	err := x.call(ctx, "PutItem", func() error {
-		err := l.Save(ctx, checkpoint)
-		if lost = errors.Is(err, lease.ErrLost); lost {
-			return nil
-		}
-		return err
-	})
-	if lost {
-		return lease.ErrLost
-	}
-	return err
+	return x.call(ctx, "PutItem", func() error { return l.Save(ctx, checkpoint) })
 }
 
 // items makes the schedules of the items of a page.
@@ -326,10 +315,7 @@ func (x *Strategy) newsOf(r *streamtypes.Record) (n News, err error) {
 // changes gathers records by item, in the order in which the items first occur.
 func (s *Strategy) changes(label string, n int, read func(i int) (News, error)) (all []*change, err error) {
 	byKey := map[armed.Key]*change{}
-	var first, last []News // by change
-	// a record before the last had a deadline, so there may be a schedule if it was handled before
-	var between []bool
-	place := map[armed.Key]int{}
+	last := map[*change]News{}
 	for i := range n {
 		r, err := read(i)
 		if err != nil {
@@ -339,27 +325,30 @@ func (s *Strategy) changes(label string, n int, read func(i int) (News, error)) 
 		if err != nil {
 			return nil, fmt.Errorf("record %s: %w", r.Sequence, err)
 		}
-		if byKey[k] == nil {
-			byKey[k] = &change{key: k, same: true}
-			place[k] = len(all)
-			all, first, last, between = append(all, byKey[k]), append(first, r), append(last, r), append(between, false)
-		} else if _, _, err := table.Deadline(last[place[k]].New[s.Table.Attribute]); err == nil {
-			between[place[k]] = true
-		}
-		last[place[k]] = r
-		byKey[k].records = append(byKey[k].records, i)
-		byKey[k].same = byKey[k].same && s.unchanged(r)
-	}
-	for i, c := range all {
-		c.origin = origin{label, last[i].Sequence}
-		c.e, c.has = s.EntryOf(last[i].New)
-		c.same = c.same && c.has
-		c.had = between[i] || !first[i].Insert && !first[i].HasOld // there are no old images
-		if _, _, err := table.Deadline(first[i].Old[s.Table.Attribute]); err == nil {
+		c := byKey[k]
+		if c == nil {
+			// a stream without old images does not show whether there was a deadline
+			c = &change{key: k, same: true, had: s.dated(r.Old) || !r.Insert && !r.HasOld}
+			byKey[k], all = c, append(all, c)
+		} else if s.dated(last[c].New) { // there may be a schedule, if that record was handled before
 			c.had = true
 		}
+		last[c] = r
+		c.records = append(c.records, i)
+		c.same = c.same && s.unchanged(r)
+	}
+	for _, c := range all {
+		c.origin = origin{label, last[c].Sequence}
+		c.e, c.has = s.EntryOf(last[c].New)
+		c.same = c.same && c.has
 	}
 	return all, nil
+}
+
+// dated reports whether an image has a deadline.
+func (s *Strategy) dated(image map[string]types.AttributeValue) bool {
+	_, _, err := table.Deadline(image[s.Table.Attribute])
+	return err == nil
 }
 
 // unchanged reports whether a record leaves the item's deadline as it was. For several records

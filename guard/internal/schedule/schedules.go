@@ -23,6 +23,7 @@ import (
 	"github.com/mayflydb/mayfly/guard/internal/table"
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/invariant"
+	"github.com/mayflydb/mayfly/internal/work/lease"
 	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
@@ -369,11 +370,11 @@ func isNotFound(err error) bool {
 	return errors.As(err, &missing)
 }
 
-// call retries a call until there is a response. It returns errors for conflicts and missing
-// schedules as they are, and permanent errors as a *table.Problem.
+// call retries a call until there is a response. It returns errors for conflicts, missing schedules
+// and lost leases as they are, and permanent errors as a *table.Problem.
 func (s *Strategy) call(ctx context.Context, operation string, call func() error) error {
 	return strategy.Retry(ctx, callAgain, call, func(err error) error {
-		if isConflict(err) || isNotFound(err) {
+		if isConflict(err) || isNotFound(err) || errors.Is(err, lease.ErrLost) {
 			return err
 		}
 		if p := s.Problem(operation, err); p != nil {
