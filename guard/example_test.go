@@ -154,7 +154,7 @@ func ExampleGuard_Report() {
 	db := open()
 	defer db.Close()
 	createSessions(db)
-	o := guard.Options{DB: db.DynamoDB(), Streams: db.Streams(), Table: "sessions", Worker: "w-1"}
+	o := guard.Options{DB: db.DynamoDB(), Streams: db.Streams(), Table: "sessions", Owner: "w-1"}
 	g, err := guard.New(o)
 	if err != nil {
 		log.Fatal(err)

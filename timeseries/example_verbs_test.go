@@ -265,9 +265,11 @@ func ExampleReceiver_Receive() {
 		timeseries.Message{Text: []byte(`{"device":"roof","time":"2030-01-01T11:00:00Z","temperature":4.1}`), From: "READINGS 7"},
 		timeseries.Message{Text: []byte(`{"time":"2030-01-01T11:00:00Z","temperature":4.1}`), From: "READINGS 8"})
 	fmt.Println("durable:", n, err)
+	fmt.Println("written since the start:", r.Report().Written)
 	// Output:
 	// rejected: READINGS 8 bad device
 	// durable: 1 <nil>
+	// written since the start: 1
 }
 
 // A program that reads another source stores its position with the series.
