@@ -8,13 +8,27 @@ import (
 )
 
 // Fault is damage found by Check or Salvage: of a file, or a disagreement between parts of a
-// database.
+// database. Its String is one line. It has the fields
+//
+//	File   string  // empty: the files are sound
+//	Offset int64   // of the first bad byte or block in File; -1 if unknown
+//	Table  string  // empty: the fault concerns no single table
+//	Fault  string  // a clause that names the entry and the fault
+//	Places []Place // of a damaged file: the parts that may be unreadable
 type Fault = engine.Fault
 
-// Place is the part of a database that a Fault concerns, in DynamoDB's words.
+// Place is the part of a database that a Fault concerns, in DynamoDB's words. Its String is one
+// line. It has the fields
+//
+//	Table    string // empty: any table
+//	What     string // "items", "stream records", "descriptions of tables", "anything"
+//	From, To string // bounds, inclusive: keys as JSON, or shard and sequence number; empty: none
 type Place = engine.Place
 
-// Salvaged counts the parts of a table that Salvage copied.
+// Salvaged counts the parts of a table that Salvage copied. It has the fields
+//
+//	Table          string
+//	Items, Records int64
 type Salvaged = engine.Salvaged
 
 // Check checks a directory that no process has open, and changes nothing. It verifies every
