@@ -93,7 +93,7 @@ func (k *keeper) write(ctx context.Context) {
 		k.lose()
 	case err != nil:
 		k.failed++
-		k.next = k.leases.Elapsed() + min(retry.Calls.First<<min(k.failed, 8), limit)
+		k.next = k.leases.Elapsed() + min(retry.Calls.Pause(k.failed+1), limit)
 		k.log.Warn("writing a checkpoint or lease failed; trying again", "error", err)
 		if !k.leases.Exclusive() && k.lease.Age() >= k.leases.Duration() {
 			k.lose() // another worker may have the lease by now

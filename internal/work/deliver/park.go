@@ -1,12 +1,12 @@
 package deliver
 
 import (
-	"math"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/mayflydb/mayfly/internal/work/attr"
+	"github.com/mayflydb/mayfly/internal/work/retry"
 	"github.com/mayflydb/mayfly/target"
 )
 
@@ -34,8 +34,13 @@ func (d *Courier) failed(t *task, err error) {
 
 // After returns the pause after an attempt, from 1 on, for a jitter from 0 to below 1.
 func (b Backoff) After(attempt int, jitter float64) time.Duration {
-	most := math.Min(float64(b.First)*math.Pow(2, float64(attempt-1)), float64(b.Most))
-	return max(time.Duration(most*jitter), time.Millisecond)
+	most := b.pause(attempt)
+	return max(time.Duration(float64(most)*jitter), time.Millisecond)
+}
+
+// pause returns the n-th pause without jitter, from 1 on.
+func (b Backoff) pause(n int) time.Duration {
+	return retry.Policy{First: b.First, Most: b.Most}.Pause(n)
 }
 
 // settled is called when the consequence of a task is durable.

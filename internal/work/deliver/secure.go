@@ -84,12 +84,8 @@ func (l *lane) overflow(t *task) {
 // row. It grows each time, so that a dead target costs little. For a slow target it extends to the
 // parcel's turn at the lane's pace.
 func (l *lane) respite(waits int) time.Duration {
-	b := l.o.Backoff
-	wait := b.Most
-	if waits < 30 {
-		wait = min(b.First<<(waits-1), b.Most)
-	}
-	return max(wait/2+time.Duration(float64(wait/2)*l.o.Jitter()), l.slot(b.Most))
+	wait := l.o.Backoff.pause(waits)
+	return max(wait/2+time.Duration(float64(wait/2)*l.o.Jitter()), l.slot(l.o.Backoff.Most))
 }
 
 // slot returns the time until the lane can take one more parcel after those that are parked, at its

@@ -32,6 +32,16 @@ type Policy struct {
 // Calls is the policy of calls to an endpoint that fails.
 var Calls = Policy{First: 50 * time.Millisecond, Most: 10 * time.Second}
 
+// Pause returns the n-th pause, from 1 on, without jitter. It is never longer than Most, not even the
+// first.
+func (p Policy) Pause(n int) time.Duration {
+	pause := min(p.First, p.Most)
+	for ; n > 1 && pause < p.Most; n-- {
+		pause += min(pause, p.Most-pause) // twice as long, without overflow
+	}
+	return pause
+}
+
 // Start returns the pauses of the policy from the first one on.
 func (p Policy) Start() *Backoff {
 	return &Backoff{policy: p, next: p.First, elapsed: clock.Stopwatch()}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -129,5 +130,21 @@ func TestClassify(t *testing.T) {
 		if got := Classify(c.err); got != c.want {
 			t.Errorf("%s: class %d; want %d", name, got, c.want)
 		}
+	}
+}
+
+// The n-th pause of a policy doubles with n up to the longest, for every n.
+func TestPause(t *testing.T) {
+	p := Policy{First: time.Second, Most: 5 * time.Second}
+	for n, want := range map[int]time.Duration{1: 1, 2: 2, 3: 4, 4: 5, 100: 5, 1 << 40: 5} {
+		if got := p.Pause(n); got != want*time.Second {
+			t.Errorf("pause %d: %s", n, got)
+		}
+	}
+	if got := (Policy{First: time.Hour, Most: time.Second}).Pause(1); got != time.Second {
+		t.Errorf("the first pause: %s", got)
+	}
+	if got := (Policy{First: time.Hour, Most: math.MaxInt64}).Pause(1 << 40); got != math.MaxInt64 {
+		t.Errorf("the longest pause of all: %s", got)
 	}
 }
