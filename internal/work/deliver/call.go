@@ -3,14 +3,14 @@ package deliver
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 
 	"github.com/mayflydb/mayfly/target"
 )
 
-// Triggers need ordered deliveries and repeat failed ones themselves. For them a lane is a gate
-// without a queue: Call and Invoke wait for their turn within the lane's concurrency and rate, and
-// return failures to the caller. Nothing is parked, and no origin learns of an end.
+// Triggers need ordered deliveries and repeat failed ones themselves. Their calls pass a target's
+// gate, beside the workers of its lane: Call and Invoke wait for their turn within the concurrency
+// and rate, and return failures to the caller. Nothing is queued or parked, and no origin learns of
+// an end.
 
 // ErrHeldBack is the result of a parcel that was not handed over because one before it failed.
 var ErrHeldBack = errors.New("held back, as an earlier delivery failed")
@@ -28,12 +28,12 @@ func (d *Courier) Call(ctx context.Context, parcels ...Parcel) []error {
 	if err != nil {
 		return fill(results, err)
 	}
-	defer lane.letGo()
+	defer lane.release()
 	for from := 0; from < len(parcels); {
 		to := min(len(parcels), from+lane.limits.Batch)
-		some := lane.wait(ctx, parcels[from:to], func(deliveries []target.Delivery) []error { return lane.call(deliveries) })
+		some := lane.pass(ctx, parcels[from:to], lane.call)
 		copy(results[from:to], some)
-		if from = to; failedAny(some) {
+		if from = to; errors.Join(some...) != nil {
 			fill(results[to:], ErrHeldBack)
 			break
 		}
@@ -48,28 +48,24 @@ func (d *Courier) Invoke(ctx context.Context, parcel Parcel) (answer []byte, err
 	if err != nil {
 		return nil, err
 	}
-	defer lane.letGo()
-	asked, answers := lane.target.(target.Invoker)
-	results := lane.wait(ctx, []Parcel{parcel}, func(deliveries []target.Delivery) []error {
-		if !answers {
-			return lane.call(deliveries)
+	defer lane.release()
+	call := lane.call
+	if invoker, ok := lane.target.(target.Invoker); ok {
+		call = func(deliveries []target.Delivery) []error {
+			got := make(chan []byte, 1)
+			results := lane.guard(1, func(ctx context.Context) []error {
+				body, err := invoker.Invoke(ctx, deliveries[0])
+				got <- body
+				return []error{err}
+			})
+			if results[0] == nil {
+				answer = <-got
+			}
+			return results
 		}
-		got := make(chan []byte, 1)
-		results := lane.guard(1, func(ctx context.Context) []error {
-			body, err := asked.Invoke(ctx, deliveries[0])
-			got <- body
-			return []error{err}
-		})
-		select {
-		case answer = <-got:
-		default: // the call panicked or timed out
-		}
-		return results
-	})
-	if results[0] != nil {
-		answer = nil
 	}
-	return answer, results[0]
+	err = lane.pass(ctx, []Parcel{parcel}, call)[0]
+	return answer, err
 }
 
 // Bury makes a dead letter of a parcel whose attempts the caller has made: in the table, and at the
@@ -82,72 +78,27 @@ func (d *Courier) Bury(ctx context.Context, parcel Parcel, exhausted string, don
 		if parcel.fits() != "" {
 			parcel.shrink()
 		}
-		d.bury(&task{parcel: parcel, done: done, lane: d.laneOrNone(parcel), state: over}, exhausted)
+		d.bury(&task{parcel: parcel, done: done, target: d.nameOf(parcel), state: over}, exhausted)
 	case <-ctx.Done():
 	}
 }
 
-// wait waits for a turn and then makes a call. If ctx is done first, it makes no call. It always
-// waits for a call that has begun, so that nothing happens after wait has returned.
-func (l *lane) wait(ctx context.Context, parcels []Parcel, call func([]target.Delivery) []error) []error {
-	select {
-	case <-l.ready:
-	case <-ctx.Done():
-		return fill(make([]error, len(parcels)), ctx.Err())
-	}
-	// set by whichever is first: the call that starts, or the waiter that gives up
-	var settled atomic.Bool
-	answered := make(chan []error, 1)
-	turn := func() {
-		if settled.CompareAndSwap(false, true) {
-			answered <- l.observed(parcels, call)
-		}
-	}
-	l.push(ctx, &task{parcel: parcels[0], lane: l, turn: turn, size: len(parcels)})
-	var err error
-	select {
-	case results := <-answered:
-		return results
-	case <-ctx.Done():
-		err = ctx.Err()
-	case <-l.attempts.stopped:
-		err = context.Canceled
-	}
-	if settled.CompareAndSwap(false, true) {
+// pass makes a call when the gate admits it, and reports its results as events. If ctx is done
+// first, or the courier ends, it makes no call. It always waits for a call that has begun, so that
+// nothing happens after it has returned.
+func (g *gate) pass(ctx context.Context, parcels []Parcel, call func([]target.Delivery) []error) []error {
+	if err := g.enter(ctx, parcels[0].Group, len(parcels)); err != nil {
 		return fill(make([]error, len(parcels)), err)
 	}
-	return <-answered
-}
-
-// observed makes a call and reports its results as events.
-func (l *lane) observed(parcels []Parcel, call func([]target.Delivery) []error) []error {
+	defer g.leave()
 	deliveries := make([]target.Delivery, len(parcels))
 	for i, parcel := range parcels {
 		deliveries[i] = parcel.Delivery
-		l.observe(&task{parcel: parcel, lane: l}, Attempted, "")
+		g.observe(&task{parcel: parcel, target: g.name}, Attempted, "")
 	}
 	results := call(deliveries)
 	for i, err := range results {
-		t := &task{parcel: parcels[i], lane: l}
-		e := target.AsError(err)
-		switch {
-		case err == nil:
-			l.observe(t, Delivered, "")
-		case e.Throttled:
-			l.observe(t, Failed, e.Code)
-			l.observe(t, Throttled, e.Code)
-		default:
-			l.observe(t, Failed, e.Code)
-		}
+		g.observeResult(&task{parcel: parcels[i], target: g.name}, err)
 	}
 	return results
-}
-
-func failedAny(results []error) bool {
-	for _, err := range results {
-		if err != nil {
-			return true
-		}
-	}
-	return false
 }

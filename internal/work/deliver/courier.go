@@ -89,8 +89,9 @@ type Courier struct {
 		closed bool
 	}
 	attempts struct {
-		ctx     context.Context // context of attempts; set before ready is closed
-		stopped chan struct{}   // closed when no further attempts may begin
+		ctx   context.Context // context of attempts; set before ready is closed
+		open  context.Context // done when no further attempts may begin
+		close context.CancelFunc
 		// closed when the begun attempts have ended and their results are durable, or the grace is
 		// over
 		settled chan struct{}
@@ -117,15 +118,19 @@ func (d *Courier) prepare(parcel Parcel) Parcel {
 
 // observe reports an event of a task.
 func (d *Courier) observe(t *task, what What, code string) {
-	e := Event{What: what, Group: t.parcel.Group, Target: t.lane.name, Code: code, Attempt: t.parcel.Delivery.Attempt}
+	e := Event{What: what, Group: t.parcel.Group, Target: t.target, Code: code, Attempt: t.parcel.Delivery.Attempt}
 	if what == Attempted || what == Delivered {
 		e.Lateness = d.o.Now().Sub(t.parcel.Delivery.Time)
 	}
 	d.o.Observe(e)
 }
 
-// observeFailure reports a failed attempt.
-func (d *Courier) observeFailure(t *task, err error) {
+// observeResult reports the result of an attempt.
+func (d *Courier) observeResult(t *task, err error) {
+	if err == nil {
+		d.observe(t, Delivered, "")
+		return
+	}
 	e := target.AsError(err)
 	d.observe(t, Failed, e.Code)
 	if e.Throttled {

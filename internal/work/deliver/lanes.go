@@ -12,7 +12,7 @@ import (
 const lanesMax = 1000
 
 // lane returns the lane for an ARN, and creates it if necessary. The lane is not discarded until
-// the caller calls letGo.
+// the caller releases it.
 func (d *Courier) lane(arn string) (*lane, error) {
 	l, err := d.o.Resolver.Resolve(arn)
 	switch {
@@ -30,7 +30,7 @@ func (d *Courier) lane(arn string) (*lane, error) {
 	}
 	known := d.lanes.byName[l.Name]
 	if known == nil {
-		known = newLane(d, l)
+		known = &lane{gate: newGate(d, l)}
 		known.mu.closed = d.lanes.closed
 		d.lanes.byName[l.Name] = known
 	}
@@ -38,8 +38,8 @@ func (d *Courier) lane(arn string) (*lane, error) {
 	return known, nil
 }
 
-// letGo reports that the caller of lane no longer uses it.
-func (l *lane) letGo() { l.users.Add(-1) }
+// release reports that the caller of Courier.lane no longer uses it.
+func (l *lane) release() { l.users.Add(-1) }
 
 // hasRoomLocked reports whether another lane may be created. It discards idle lanes when there are
 // many; they are created again on demand.
@@ -72,11 +72,11 @@ func (l *lane) forget() bool {
 	return true
 }
 
-// laneOrNone returns the parcel's lane, or a substitute for metrics if its ARN has none.
-func (d *Courier) laneOrNone(parcel Parcel) *lane {
+// nameOf returns the name of a parcel's lane for metrics, or its ARN if there is no lane.
+func (d *Courier) nameOf(parcel Parcel) string {
 	if l, err := d.lane(parcel.Delivery.TargetARN); err == nil {
-		l.letGo() // only its name is used
-		return l
+		defer l.release()
+		return l.name
 	}
-	return unresolved(d, parcel)
+	return parcel.Delivery.TargetARN
 }

@@ -264,6 +264,6 @@ func (d *Courier) lose(p parked, message string, done func()) {
 		t.parcel.shrink()
 	}
 	t.parcel.Last = Failure{codeUnreadable, cutText(message, messageMax)}
-	t.lane = d.laneOrNone(t.parcel)
+	t.target = d.nameOf(t.parcel)
 	d.bury(t, "")
 }

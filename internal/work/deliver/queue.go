@@ -51,12 +51,8 @@ func (q *queue) push(t *task) {
 	q.size++
 }
 
-// pop removes and returns the next task. It returns nil if there is none, or if join is set and the
-// next task needs a batch of its own.
-func (q *queue) pop(join bool) *task {
-	if q.size == 0 {
-		return nil
-	}
+// pop removes and returns the next task. There must be one.
+func (q *queue) pop() *task {
 	if q.turn >= len(q.turns) {
 		q.turn = 0
 	}
@@ -66,9 +62,6 @@ func (q *queue) pop(join bool) *task {
 		i++
 	}
 	t := l.tasks[i]
-	if join && t.turn != nil {
-		return nil
-	}
 	clear(l.tasks[:i+1])
 	l.tasks = l.tasks[i+1:]
 	q.turn++

@@ -17,7 +17,8 @@ func NewCourier(o Options) *Courier {
 	d.timers = d.newTimers()
 	d.parked = retriesSpec(o.Name).Name
 	d.lanes.byName = map[string]*lane{}
-	d.attempts.stopped, d.attempts.settled = make(chan struct{}), make(chan struct{})
+	d.attempts.open, d.attempts.close = context.WithCancel(context.Background())
+	d.attempts.settled = make(chan struct{})
 	d.writer = newWriter(d.o.DB, d.o.Logger)
 	d.writer.missing = d.makeTables
 	return d
@@ -85,7 +86,7 @@ func (d *Courier) check() error {
 
 // stop waits until attempts under way have ended and their results are durable, within the grace.
 func (d *Courier) stop(cut func()) {
-	close(d.attempts.stopped)
+	d.attempts.close()
 	d.lanes.Lock()
 	d.lanes.closed = true
 	for _, l := range d.lanes.byName {
@@ -105,14 +106,11 @@ func (d *Courier) stop(cut func()) {
 // twice the grace plus one second for targets that are interrupted. While Run continues, Settle
 // returns after 250 ms. Consumers use it as their Settle if a record is done with its parcel.
 func (d *Courier) Settle(ctx context.Context, _ string) {
-	goesOn := make(chan struct{})
-	timer := clock.AfterFunc(settleLimit, func() { close(goesOn) })
-	defer timer.Stop()
+	goesOn, cancel := context.WithTimeout(ctx, settleLimit)
+	defer cancel()
 	select {
-	case <-d.attempts.stopped:
-	case <-goesOn:
-		return
-	case <-ctx.Done():
+	case <-d.attempts.open.Done():
+	case <-goesOn.Done():
 		return
 	}
 	select {
@@ -127,6 +125,16 @@ const (
 	// for deliveries under way when Run ends
 	settleLimit = 250 * time.Millisecond
 )
+
+// begin counts a call under way, unless no more may begin.
+func (d *Courier) begin() bool {
+	d.lanes.Lock()
+	defer d.lanes.Unlock()
+	if !d.lanes.closed {
+		d.attempts.running.Add(1)
+	}
+	return !d.lanes.closed
+}
 
 // idle reports whether all results of attempts are written and reported.
 func (d *Courier) idle() bool {
@@ -155,21 +163,16 @@ func (d *Courier) accept(ctx context.Context, t *task) {
 		return
 	}
 	t.parcel = d.prepare(t.parcel)
-	var err error
-	if wrong := t.parcel.fits(); wrong != "" {
-		t.parcel.shrink()
-		err = target.Permanent(codeTooLarge, wrong)
-	}
+	t.target = t.parcel.Delivery.TargetARN
+	lane, err := d.laneOf(&t.parcel)
 	if err == nil {
-		if t.lane, err = d.lane(t.parcel.Delivery.TargetARN); err == nil {
-			defer t.lane.letGo()
-		}
+		t.target = lane.name
+		defer lane.release()
 	}
 	switch {
 	case err != nil:
-		t.lane = unresolved(d, t.parcel)
 		t.state = over
-		d.observeFailure(t, err)
+		d.observeResult(t, err)
 		d.failed(t, err)
 	case t.parcel.Waits > 0 && d.o.Now().Sub(t.parcel.First) > t.parcel.Policy.MaxAge:
 		t.state = over
@@ -178,6 +181,16 @@ func (d *Courier) accept(ctx context.Context, t *task) {
 		}
 		d.bury(t, ExhaustedAge)
 	default:
-		t.lane.push(ctx, t)
+		lane.push(ctx, t)
 	}
+}
+
+// laneOf returns a parcel's lane. It cuts a parcel that is too large to be stored, and returns an
+// error for it.
+func (d *Courier) laneOf(parcel *Parcel) (*lane, error) {
+	if wrong := parcel.fits(); wrong != "" {
+		parcel.shrink()
+		return nil, target.Permanent(codeTooLarge, wrong)
+	}
+	return d.lane(parcel.Delivery.TargetARN)
 }

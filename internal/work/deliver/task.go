@@ -7,14 +7,10 @@ import (
 // task is a parcel in a lane.
 type task struct {
 	parcel Parcel
-	lane   *lane
+	target string // name of the lane, or the ARN if there is none
 	done   func() // done of the source
-	// set by Call and Invoke: makes the call itself, as a batch of its own; the lane does not
-	// handle its results
-	turn  func()
-	size  int  // number of deliveries of that call; 0 means 1
-	hasty bool // does not wait for room in the queue
-	kept  kept // its parts in the table of parked parcels
+	hasty  bool   // does not wait for room in the queue
+	kept   kept   // its parts in the table of parked parcels
 
 	// Guarded by lane.mu.
 	state state

@@ -1,0 +1,241 @@
+package deliver
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/target"
+)
+
+// gate admits calls of one target: a limited number at once, and deliveries at a limited rate.
+//
+// Groups take turns, so that many callers of one do not delay another. The callers of a group are
+// admitted in the order of their arrival: only the first waits for a place and for the rate, and the
+// others wait behind it.
+type gate struct {
+	*Courier
+	name    string
+	target  target.Target
+	limits  target.Limits
+	limiter *rate.Limiter // nil: no limit
+	places  chan struct{} // has an element for each call that is admitted and not over
+	calls   atomic.Int64  // calls of the target that have not returned
+	crowds  struct {
+		sync.Mutex
+		byGroup map[string]*crowd
+	}
+}
+
+// crowd has the callers of one group that are not admitted yet.
+type crowd struct {
+	size  int           // number of callers
+	first chan struct{} // has an element while there is a first caller
+}
+
+const (
+	concurrencyDefault, concurrencyMax = 16, 1000
+	batchMax                           = 1000
+	timeoutDefault                     = 30 * time.Second
+	timeoutMin, timeoutMax             = 10 * time.Millisecond, 15 * time.Minute
+
+	// time for a target to answer after its context ends; at most its timeout
+	answerGrace = time.Second
+	// calls that may hang for each concurrent call; beyond that no call is made
+	hangsPerPlace = 4
+)
+
+// Codes of failures that the target did not report itself.
+const (
+	codePanic   = "TargetPanicked"
+	codeTimeout = "TargetTimeout"
+	codeAnswer  = "TargetAnswer" // not one result for each delivery
+	codeHangs   = "TargetHangs"  // too many calls have not returned after their timeout
+)
+
+func newGate(d *Courier, l Lane) *gate {
+	if l.Limits.Concurrency <= 0 {
+		l.Limits.Concurrency = concurrencyDefault
+	}
+	if l.Limits.Timeout <= 0 {
+		l.Limits.Timeout = timeoutDefault
+	}
+	l.Limits.Concurrency = min(l.Limits.Concurrency, concurrencyMax)
+	l.Limits.Batch = min(max(l.Limits.Batch, 1), batchMax)
+	l.Limits.Timeout = min(max(l.Limits.Timeout, timeoutMin), timeoutMax)
+	made := &gate{Courier: d, name: l.Name, target: l.Target, limits: l.Limits, places: make(chan struct{}, l.Limits.Concurrency)}
+	made.crowds.byGroup = map[string]*crowd{}
+	if perSecond := l.Limits.PerSecond; perSecond > 0 && !math.IsInf(perSecond, 0) {
+		const burst = 0.05 // in seconds: shorter waits are below the resolution of timers
+		made.limiter = rate.NewLimiter(rate.Limit(perSecond), max(l.Limits.Batch, int(perSecond*burst)))
+	}
+	return made
+}
+
+// enter waits until a group's call of n deliveries is admitted. The caller must leave after the call.
+// It returns an error if ctx is done first, or the courier ends.
+func (g *gate) enter(ctx context.Context, group string, n int) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(g.attempts.open, cancel)()
+	select {
+	case <-g.ready:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	pace := func() {
+		if delay := g.reserve(n); delay > 0 {
+			clock.Pause(delay, ctx.Done())
+		}
+	}
+	if !g.admit(ctx, group, pace) {
+		return ctx.Err()
+	}
+	if ctx.Err() != nil || !g.begin() {
+		g.freePlace()
+		return cmp.Or(ctx.Err(), context.Canceled)
+	}
+	return nil
+}
+
+func (g *gate) leave() {
+	g.attempts.running.Done()
+	g.freePlace()
+}
+
+// admit waits for a place, and then calls pace, which may wait for the rate. It returns false once ctx
+// is done, and has taken no place then.
+func (g *gate) admit(ctx context.Context, group string, pace func()) bool {
+	crowd := g.join(group)
+	defer g.quit(group, crowd)
+	if !insert(ctx, crowd.first) {
+		return false
+	}
+	defer func() { <-crowd.first }()
+	if !insert(ctx, g.places) {
+		return false
+	}
+	pace()
+	return true
+}
+
+func (g *gate) join(group string) *crowd {
+	g.crowds.Lock()
+	defer g.crowds.Unlock()
+	c := g.crowds.byGroup[group]
+	if c == nil {
+		c = &crowd{first: make(chan struct{}, 1)}
+		g.crowds.byGroup[group] = c
+	}
+	c.size++
+	return c
+}
+
+func (g *gate) quit(group string, c *crowd) {
+	g.crowds.Lock()
+	defer g.crowds.Unlock()
+	if c.size--; c.size == 0 {
+		delete(g.crowds.byGroup, group)
+	}
+}
+
+// insert adds an element to a channel, after callers that came before. It returns false once ctx is
+// done.
+func insert(ctx context.Context, c chan struct{}) bool {
+	select {
+	case c <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (g *gate) freePlace() { <-g.places }
+
+func (g *gate) hasPlace() bool { return len(g.places) < cap(g.places) }
+
+// reserve counts n deliveries, and returns the time until the rate admits them.
+func (g *gate) reserve(n int) time.Duration {
+	if g.limiter == nil {
+		return 0
+	}
+	now := time.Time{}.Add(g.elapsed())
+	return g.limiter.ReserveN(now, n).DelayFrom(now)
+}
+
+// call calls the target and returns a result for each delivery, even if the target panics, hangs or
+// omits results.
+func (g *gate) call(deliveries []target.Delivery) []error {
+	return g.guard(len(deliveries), func(ctx context.Context) []error { return g.target.Deliver(ctx, deliveries) })
+}
+
+// guard makes a call of the target and returns n results, even if the target panics, hangs or omits
+// results.
+func (g *gate) guard(n int, call func(ctx context.Context) []error) []error {
+	all := func(code, message string) []error {
+		return fill(make([]error, n), &target.Error{Code: code, Message: message})
+	}
+	if calls := g.calls.Load(); calls >= int64(hangsPerPlace*g.limits.Concurrency) {
+		return all(codeHangs, fmt.Sprintf("%d calls have not returned after their timeout", calls))
+	}
+	ctx, cancel := context.WithTimeout(g.attempts.ctx, g.limits.Timeout)
+	defer cancel()
+	answered := make(chan []error, 1)
+	g.calls.Add(1)
+	go func() {
+		defer g.calls.Add(-1)
+		defer func() {
+			if p := recover(); p != nil {
+				answered <- all(codePanic, fmt.Sprint(p))
+			}
+		}()
+		answered <- call(ctx)
+	}()
+	results, ok := g.answer(ctx, answered)
+	late := "no answer within " + g.limits.Timeout.String()
+	switch {
+	case !ok:
+		return all(codeTimeout, late)
+	case len(results) != n:
+		return all(codeAnswer, fmt.Sprintf("%d results for %d deliveries", len(results), n))
+	}
+	for i, err := range results {
+		if ctx.Err() != nil && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
+			results[i] = &target.Error{Code: codeTimeout, Message: late, Err: err}
+		}
+	}
+	return results
+}
+
+// answer waits for the results, and for a grace period once ctx is done: some deliveries may have
+// arrived.
+func (g *gate) answer(ctx context.Context, answered <-chan []error) (results []error, ok bool) {
+	select {
+	case results = <-answered:
+		return results, true
+	case <-ctx.Done():
+	}
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(answerGrace, g.limits.Timeout))
+	defer cancel()
+	select {
+	case results = <-answered:
+		return results, true
+	case <-late.Done():
+		return nil, false
+	}
+}
+
+func fill(results []error, err error) []error {
+	for i := range results {
+		results[i] = err
+	}
+	return results
+}
