@@ -80,7 +80,8 @@ func unreadable(operation string) answer {
 	return refuse(&dynamo.Error{Code: dynamo.CodeInternal, Message: "strict reads: the endpoint's answer to " + operation + " does not follow the API, so it is not passed on"})
 }
 
-// named replaces errUnreadable by the error for a call of the rewriter's own.
+// named replaces errUnreadable by the error answer for an operation that the rewriter has called
+// itself. It returns other errors unchanged.
 func named(err error, operation string) error {
 	if errors.Is(err, errUnreadable) {
 		return &refused{unreadable(operation)}
@@ -101,15 +102,16 @@ func (c *call) read(ctx context.Context, operation string, body []byte) (a answe
 	return a, out, nil
 }
 
-// advised returns the endpoint's error for a call of the rewriter, with the call's purpose.
-func advised(a answer, operation, table, or string) error {
+// advised returns the endpoint's error for a call of the rewriter, with the call's purpose in its
+// message. otherwise is the caller's way out without the call, or "".
+func advised(a answer, operation, table, otherwise string) error {
 	o, ok := readObject(a.body)
 	if !ok || !o.has("__type") {
 		return &refused{a}
 	}
 	why := "strict reads of table " + table + " need " + operation
-	if or != "" {
-		why += ", " + or
+	if otherwise != "" {
+		why += ", " + otherwise
 	}
 	return &refused{a.with(object{"__type": o["__type"], "message": quoted(why + ". The endpoint says: " + o.text("message") + o.text("Message"))}.bytes())}
 }

@@ -3,9 +3,11 @@
 // an item does not exist for reads, conditions, updates, transactions and returned values, even
 // before its removal. Package guard, or the endpoint itself, removes it.
 //
-//	application ─► SDK ─► Middleware ─┐                      ┌─► unchanged: unguarded tables, and calls that return no items
-//	application ─► SDK ─► Proxy ──────┴─► rewriter ─► endpoint ┤
-//	                                       rules, instant     └─► with filters and conditions added, and responses without expired items
+//	application ─► SDK ─► Middleware ─┐
+//	application ─► SDK ─► Proxy ──────┴─► rewriter (rules, instant) ─► endpoint
+//
+// The rewriter forwards calls for unguarded tables, and calls that return no items, unchanged. To
+// the others it adds filters and conditions, and it removes expired items from their responses.
 //
 // The rewriter works on the JSON of requests and responses, so Middleware and Proxy behave the
 // same. It judges each request at one instant, when the request begins, by the clock of the rules.

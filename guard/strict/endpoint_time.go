@@ -24,11 +24,11 @@ type endpointTime struct {
 
 func newEndpointTime() *endpointTime { return &endpointTime{local: clock.NewAt(clock.New().Now())} }
 
-// watch returns a send that reads the Date of each answer.
-func (t *endpointTime) watch(over send) send {
+// watch returns inner with the Date of each answer recorded.
+func (t *endpointTime) watch(inner send) send {
 	return func(ctx context.Context, operation string, body []byte) (answer, error) {
 		sent := t.local.Millis()
-		a, err := over(ctx, operation, body)
+		a, err := inner(ctx, operation, body)
 		if date := a.header.Get(headerDate); err == nil && date != "" {
 			t.bounds.Saw(date, sent, t.local.Millis())
 			t.mu.Lock()

@@ -135,8 +135,8 @@ func (p *page) needed() []string {
 	return p.desc.keys
 }
 
-// asked returns the request for the items with the needed attributes, and those that the caller did
-// not request.
+// asked returns the request, changed so that items come with the needed attributes. added are the
+// attributes that the caller did not request, which its answer must not have.
 func (p *page) asked() (body json.RawMessage, added []string, err error) {
 	x := p.extend()
 	switch {

@@ -89,8 +89,8 @@ func (r *rewriter) exchange(ctx context.Context, operation string, body []byte, 
 	return a, err
 }
 
-// guarded returns the method for requests about one table. do gets its TTL attribute; requests about
-// a table that is not guarded are forwarded.
+// guarded returns the method for requests about one table. do gets its TTL attribute; requests
+// about a table that is not guarded are forwarded.
 func guarded(do func(c *call, ctx context.Context, attribute string) (answer, error)) func(*call, context.Context) (answer, error) {
 	return func(c *call, ctx context.Context) (answer, error) {
 		attribute, err := c.attributeOf(ctx, c.in.text("TableName"))
@@ -135,7 +135,7 @@ func statements(in object) string {
 	return text
 }
 
-// omit returns an item without some attributes.
+// omit removes some attributes from an item, and returns it.
 func omit(item object, attributes []string) object {
 	for _, a := range attributes {
 		delete(item, a)
