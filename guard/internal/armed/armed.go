@@ -16,16 +16,18 @@ const entriesMax = 2_000_000
 // instant of the next attempt.
 //
 // An entry waits, then is taken while its removal is under way, then is finished or rests until the
-// Next attempt. An entry that is armed while its key is taken becomes the successor: it waits
-// when the removal has ended.
+// next attempt. An entry that is armed while its key is taken becomes the successor: it begins to
+// wait when the removal has ended.
 //
 // Slots lie in pages of one array each, and the heap and the ledger refer to slots by number. A
 // million separately allocated entries would take twice the memory, and the garbage collector would
 // visit each of them.
 type Set struct {
-	Wake   chan struct{} // gets an element when the pump has to look again
-	Nearer chan struct{} // gets an element when the watcher has to look again
-	mu     struct {
+	// both get an element when another entry has become the next, or a rest has ended: for the pump
+	// of removals, and for the watcher of the endpoint's clock
+	Wake, Nearer chan struct{}
+
+	mu struct {
 		sync.Mutex
 		slots   [][]slot
 		free    []int32
@@ -132,7 +134,7 @@ func (a *Set) detailsLocked(e Entry) *details {
 	return &details{e.Value, e.Version, e.Armer}
 }
 
-// slotLocked returns the key's slot.
+// slotLocked returns the key's slot, in any state.
 func (a *Set) slotLocked(k Key) (i int32, found bool) {
 	return a.mu.byKey.find(hash(k), func(i int32) bool { return a.at(i).key == k })
 }
@@ -294,8 +296,9 @@ type Removal struct {
 	Tries int // attempts that have failed
 }
 
-// Take returns up to n entries that are due at now, in the order of their deadlines, and the
-// instant at which the next one is due.
+// Take takes up to n entries that are due at now, in the order of their deadlines. The caller ends
+// each with End or Retry. next is the earliest deadline that still waits; clock.Never if there is
+// none.
 func (a *Set) Take(now int64, n int) (batch []Removal, next int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -316,8 +319,8 @@ func (a *Set) Take(now int64, n int) (batch []Removal, next int64) {
 	return batch, next
 }
 
-// End forgets a removal and notifies its armer. The successor is armed even if it has the same
-// value: the item may have been written again after the removal.
+// End ends a removal with an outcome, and notifies its armer. The key's successor is armed, even if
+// it has the same value: the item may have been written again after the removal.
 func (a *Set) End(r Removal, how Outcome) {
 	a.mu.Lock()
 	if m, ok := r.Armer.(RememberingArmer); ok {
@@ -379,7 +382,7 @@ func (a *Set) Has(e Entry) bool {
 	return found && !a.at(i).gone && a.at(i).entry() == e
 }
 
-// Deadline returns the deadline of the key's entry, unless that is gone.
+// Deadline returns the deadline of the key's entry, unless that was disarmed while it was taken.
 func (a *Set) Deadline(k Key) (at int64, found bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -390,7 +393,8 @@ func (a *Set) Deadline(k Key) (at int64, found bool) {
 	return a.at(i).at, true
 }
 
-// Pending returns the earliest unfinished deadline of an armer; clock.Never if there is none.
+// Pending returns the earliest unfinished deadline of an armer; clock.Never if there is none. It
+// visits all entries.
 func (a *Set) Pending(by Armer) int64 {
 	first := clock.Never
 	a.mu.Lock()
@@ -440,7 +444,7 @@ func (a *Set) alarmLocked() {
 	}
 }
 
-// Stop stops the alarm.
+// Stop stops the timer that wakes the pump at the end of a rest.
 func (a *Set) Stop() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -46,8 +46,8 @@ type Armer interface {
 	Finished(e Entry, how Outcome)
 }
 
-// RememberingArmer is an armer that keeps a list of finished entries. An entry is in the list before
-// it leaves the set, so a reader always finds it in one of the two.
+// RememberingArmer is an armer that keeps a list of finished entries. An entry is in the list
+// before it leaves the set, so a reader always finds it in one of the two.
 type RememberingArmer interface {
 	Armer
 	// Remember is called before Finished, while the set is locked.

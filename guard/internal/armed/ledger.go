@@ -17,8 +17,8 @@ func hash(k Key) uint32 { return uint32(maphash.String(ledgerSeed, string(k))) }
 
 func (l *ledger) home(cell uint64) int { return int(cell>>32) & (len(l.cells) - 1) }
 
-// find returns the slot with the hash for which is returns true.
-func (l *ledger) find(h uint32, is func(slot int32) bool) (slot int32, has bool) {
+// find returns the slot with the hash that match accepts: several keys may have one hash.
+func (l *ledger) find(h uint32, match func(slot int32) bool) (slot int32, has bool) {
 	if l.n == 0 {
 		return 0, false
 	}
@@ -26,14 +26,14 @@ func (l *ledger) find(h uint32, is func(slot int32) bool) (slot int32, has bool)
 		if uint32(l.cells[c]>>32) != h {
 			continue
 		}
-		if slot = int32(uint32(l.cells[c])) - 1; is(slot) {
+		if slot = int32(uint32(l.cells[c])) - 1; match(slot) {
 			return slot, true
 		}
 	}
 	return 0, false
 }
 
-// add notes a slot that is not in yet.
+// add enters a slot that is not in the ledger.
 func (l *ledger) add(h uint32, slot int32) {
 	if l.n >= len(l.cells)/4*3 {
 		before := l.cells

@@ -9,8 +9,8 @@
 //	              written long after their expiry, in another window than their TTL's or in an
 //	              unknown shard, and TTLs that are not seconds
 //
-// Removal is guard's own: conditional, one by one, with backoff. Init makes such an index, Once is a
-// single sweep, and Count counts the deadlines in the index.
+// Removal is guard's own: conditional, one by one, with backoff. Init makes such an index, Once is
+// a single sweep, and Count counts the deadlines in the index.
 package index
 
 import (
@@ -224,7 +224,7 @@ func (x *Strategy) tryLayout(ctx context.Context, leases *lease.Leases) (known b
 		return false, err
 	}
 	if x.layout, known = readLayout(rows[LayoutRow].Checkpoint); known {
-		x.layout.Shards = max(x.layout.Shards, x.o.Shards) // the reader is taught first
+		x.layout.Shards = max(x.layout.Shards, x.o.Shards) // more shards are added to readers before writers
 		return true, nil
 	}
 	items, _, err := x.Scan(ctx, &dynamodb.ScanInput{

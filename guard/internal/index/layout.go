@@ -113,7 +113,7 @@ func (l layout) isShard(name string) bool {
 	return err == nil && n >= 0 && n < l.Shards && strconv.Itoa(n) == name
 }
 
-// text is the layout as it is noted for the sweepers.
+// text returns the layout in the form that Init stores for the sweepers.
 func (l layout) text() string {
 	b, _ := json.Marshal(l)
 	return string(b)

@@ -19,8 +19,8 @@ type oneSweep struct {
 
 const endedPause = 5 * time.Millisecond // between two checks that armed deadlines have ended
 
-// Once sweeps the index for the deadlines up to an instant in ms, and returns when the removals have
-// ended, or ctx is done. complete is false if the next run has to continue.
+// Once sweeps the index for the deadlines up to an instant in ms, and returns when the removals
+// have ended, or ctx is done. complete is false if the next run has to continue.
 func Once(ctx context.Context, e *strategy.Env, options Options, at int64) (complete bool, err error) {
 	o := &oneSweep{New(e, options), at}
 	o.PatrolEvery = 0 // the continuous one; see patrolOnce
@@ -43,10 +43,10 @@ func (o *oneSweep) run(ctx context.Context) (complete bool, err error) {
 	defer end()
 	var (
 		mu   sync.Mutex
-		done = map[string]bool{} // a lease may come back
+		done = map[string]bool{} // leases by name: one may be lost and taken again
 	)
 	err = lease.Hold(holding, leases, names, func(ctx context.Context, l *lease.Lease) error {
-		if err := o.under(ctx, leases, l, shards[l.Shard()]); err != nil {
+		if err := o.sweepLease(ctx, leases, l, shards[l.Shard()]); err != nil {
 			return err
 		}
 		mu.Lock()
@@ -64,8 +64,9 @@ func (o *oneSweep) run(ctx context.Context) (complete bool, err error) {
 	return complete, err
 }
 
-// under sweeps the shards of a lease.
-func (o *oneSweep) under(ctx context.Context, leases *lease.Leases, l *lease.Lease, shards []string) error {
+// sweepLease sweeps the shards of a lease from its watermark to the instant, and returns when their
+// removals have ended.
+func (o *oneSweep) sweepLease(ctx context.Context, leases *lease.Leases, l *lease.Lease, shards []string) error {
 	from, err := o.from(ctx, leases, l)
 	if err != nil {
 		return err

@@ -42,7 +42,8 @@ type sweeper struct {
 	lease  *lease.Lease
 	shards []string
 	seen   *strategy.Sightings
-	// ms: all deadlines before it were queried at that instant, except those still to be caught up
+	// ms: when the last sweep began. The index was queried for all deadlines before that, except for
+	// those that catchUp still has to query
 	swept  int64
 	caught atomic.Int64 // ms: missed deadlines are caught up to it; clock.Never: all of them
 	ahead  atomic.Int64 // ms: the last sweep has armed up to there
@@ -62,7 +63,7 @@ func (x *Strategy) newSweeper(l *lease.Lease, shards []string, from, now int64) 
 	return s
 }
 
-// armedUntil is the instant before which all is armed that the index has shown.
+// armedUntil returns the instant before which all is armed that the index has shown.
 func (s *sweeper) armedUntil() int64 { return min(s.caught.Load(), s.ahead.Load()) }
 
 // run sweeps until ctx is done. It catches up from the watermark concurrently, so present deadlines
@@ -254,7 +255,8 @@ func (s *sweeper) watermark() int64 {
 	return mark
 }
 
-// saveEvery is after how many ms the watermark is written.
+// saveEvery returns the time in ms between two saves of the watermark: longer while the sweep finds
+// nothing.
 func (s *sweeper) saveEvery() int64 {
 	if s.caught.Load() == clock.Never && s.seen.Pending() == clock.Never && !s.seen.News.Load() {
 		return markEvery

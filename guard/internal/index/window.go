@@ -50,7 +50,7 @@ func windowOf(ttl int64, granularity time.Duration) window {
 	return window{end - length, end}
 }
 
-// next is the window after.
+// next returns the window that follows.
 func (w window) next() window { return window{w.end, w.end + (w.end - w.start)} }
 
 func (w window) granularity() time.Duration { return time.Duration(w.end-w.start) * time.Second }

@@ -19,7 +19,7 @@ type Budget struct {
 	mu      struct {
 		sync.Mutex
 		most    float64 // units a second; 0: no bound
-		rate    float64 // of now
+		rate    float64 // units a second at present
 		balance float64 // units; below zero, one has to wait
 		at      time.Duration
 		each    float64 // units that an item that was read has cost lately
@@ -42,7 +42,8 @@ func NewBudget(most float64) *Budget {
 	return b
 }
 
-// Share sets this worker's part of the budget.
+// Share sets the units a second of this worker's part of the budget. The present rate keeps its
+// proportion to them.
 func (b *Budget) Share(most float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -68,7 +69,7 @@ func (b *Budget) Wait(ctx context.Context) error {
 	}
 }
 
-// due is how long until something may be spent.
+// due returns how long to wait until something may be spent; 0 if that is now.
 func (b *Budget) due() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -86,7 +87,8 @@ func (b *Budget) due() time.Duration {
 	return time.Duration((-b.mu.balance/b.mu.rate + 0.001) * float64(time.Second))
 }
 
-// Spend records the consumption of a response with so many items.
+// Spend records the consumption of a response with so many items. If the endpoint has not returned
+// it, each item counts as unitsWithout, and a response without items as one item.
 func (b *Budget) Spend(read int, consumed *types.ConsumedCapacity) {
 	spent := unitsWithout * float64(max(read, 1))
 	if consumed != nil && consumed.CapacityUnits != nil {
@@ -100,7 +102,7 @@ func (b *Budget) Spend(read int, consumed *types.ConsumedCapacity) {
 	}
 }
 
-// Cut halves the rate.
+// Cut halves the rate, because a request has failed or was throttled.
 func (b *Budget) Cut() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

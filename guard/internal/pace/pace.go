@@ -28,9 +28,9 @@ type Pace struct {
 		units   float64       // write units that may be consumed
 		each    float64       // write units that a removal consumes, as a running mean
 
-		second    time.Duration // begin of the present one, in which
+		second    time.Duration // when the present second of counting began
 		succeeded int           // removals that have ended in it
-		lately    float64       // and in the one before, a second
+		lately    float64       // removals a second in the one before
 	}
 }
 
@@ -40,10 +40,12 @@ const (
 	paceLeast = 2.0 // removals a second
 	paceFirst = 50.0
 	cutsApart = 500 * time.Millisecond
-	// without a cut, after which it grows by a part of itself, as after an endpoint that was away
+	// after this time without a cut the rate grows by paceGrowth of itself a second, so that it
+	// recovers soon from an outage
 	paceSure   = 5 * time.Second
 	paceGrowth = 0.5
-	paceForget = 20 * time.Second // without a cut
+	// after this time without a cut the rate has no limit, unless removals come close to it
+	paceForget = 20 * time.Second
 )
 
 // New returns a Pace whose removals consume at most so many units per second; 0: no limit.
@@ -147,8 +149,8 @@ func (p *Pace) Throttled() {
 	p.mu.balance = 0
 }
 
-// Troubled records another failed attempt. If none has succeeded for a while, the endpoint is away
-// or overloaded, so the rate is cut.
+// Troubled records an attempt that has failed without being throttled. If none has succeeded for a
+// while, the endpoint is away or overloaded, so the rate is cut.
 func (p *Pace) Troubled() {
 	p.mu.Lock()
 	p.passLocked()

@@ -1,6 +1,7 @@
-// Package scan is the strategy that reads the whole table again and again, in segments shared by the
-// workers, within a budget. It arms the deadlines that come before the next read of their segment.
-// So items go at their instant, except for an item that is written and expires between two passes.
+// Package scan is the strategy that reads the whole table again and again, in segments shared by
+// the workers, within a budget. It arms the deadlines that come before the next read of their
+// segment. So items go at their instant, except for an item that is written and expires between two
+// passes.
 package scan
 
 import (
@@ -102,7 +103,7 @@ func (x *Strategy) HorizonAt() (at int64) {
 }
 
 // estimate returns how long the first pass will take, by the endpoint's approximate size of the
-// table.
+// table, and at least firstPass.
 func (x *Strategy) estimate(ctx context.Context) (took time.Duration, err error) {
 	err = x.AskOther(ctx, "DescribeTable", func() error {
 		d, err := table.Description(ctx, x.DB, x.Table.Name)

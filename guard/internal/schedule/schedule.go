@@ -1,6 +1,6 @@
-// Package schedule is the strategy that follows the table's stream and keeps one schedule per item at
-// an EventBridge Scheduler (docs/spec/patterns.md (c)), which deletes the item at its deadline: see
-// schedules.go. Guard itself removes only items that have expired, or are about to, when the
+// Package schedule is the strategy that follows the table's stream and keeps one schedule per item
+// at an EventBridge Scheduler (docs/spec/patterns.md (c)), which deletes the item at its deadline:
+// see schedules.go. Guard itself removes only items that have expired, or are about to, when the
 // strategy finds them.
 //
 //	stream   each record that adds, changes or removes a deadline creates, updates or deletes the
@@ -157,12 +157,12 @@ func StreamLabel(arn string) string { return arn[strings.LastIndexByte(arn, '/')
 // begun waits until a consumer has noted its first position.
 func (x *Strategy) begun(ctx context.Context, c *consume.Consumer) error {
 	for pauses := begunPauses.Start(); ; pauses.Wait(ctx) {
-		is := false
+		begun := false
 		err := x.call(ctx, "Query", func() (err error) {
-			is, err = c.Begun(ctx)
+			begun, err = c.Begun(ctx)
 			return err
 		})
-		if is || err != nil {
+		if begun || err != nil {
 			return err
 		}
 	}
@@ -204,12 +204,12 @@ func (x *Strategy) scanTable(ctx context.Context, label string, again bool) erro
 
 // segment scans a part of the table. All items before the checkpoint have their schedule, or are
 // gone.
-func (x *Strategy) segment(ctx context.Context, l *lease.Lease, of int, part *strategy.Part) error {
+func (x *Strategy) segment(ctx context.Context, l *lease.Lease, segments int, part *strategy.Part) error {
 	start, err := strategy.ReadKeyText(l.Checkpoint())
 	if err != nil {
 		start = nil
 	}
-	return x.Segment(ctx, strategy.NumberOf(l, scanPrefix), of, start, func(items []map[string]types.AttributeValue, read int, next map[string]types.AttributeValue) error {
+	return x.Segment(ctx, strategy.NumberOf(l, scanPrefix), segments, start, func(items []map[string]types.AttributeValue, read int, next map[string]types.AttributeValue) error {
 		if err := x.items(ctx, items); err != nil {
 			return err
 		}
@@ -227,7 +227,8 @@ func (x *Strategy) save(ctx context.Context, l *lease.Lease, checkpoint string) 
 	return x.call(ctx, "PutItem", func() error { return l.Save(ctx, checkpoint) })
 }
 
-// items makes the schedules of the items of a page.
+// items makes the schedules of the items of a page. It returns when the Scheduler has them, and the
+// items that guard removes itself have ended. A dry run does not wait for those.
 func (x *Strategy) items(ctx context.Context, items []map[string]types.AttributeValue) error {
 	ends := make(chan struct{}, len(items))
 	err := strategy.Parallel(ctx, len(items), x.Concurrency, func(ctx context.Context, i int) error {
@@ -264,7 +265,8 @@ func (x *Strategy) items(ctx context.Context, items []map[string]types.Attribute
 // soon reports whether guard removes the item itself.
 func (s *Strategy) soon(e armed.Entry) bool { return s.DryRun || e.At <= s.Now()+nearMs }
 
-// handle updates the schedules with a page of records.
+// handle updates the schedules with a page of records. A problem ends guard, since the consumer
+// would retry for ever.
 func (x *Strategy) handle(ctx context.Context, label string, records []consume.Record) error {
 	err := x.Follow(ctx, label, len(records), func(i int) (News, error) { return x.newsOf(&records[i].Record) }, func(i int) { records[i].Done() })
 	var p *table.Problem

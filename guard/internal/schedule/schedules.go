@@ -66,7 +66,7 @@ const (
 	disagreements = 20
 )
 
-// callAgain is how soon a call is made again.
+// callAgain are the pauses before a call is repeated.
 var callAgain = retry.Policy{First: 100 * time.Millisecond, Most: schedulePauses, Jitter: true}
 
 // New returns the strategy.
@@ -87,7 +87,7 @@ func Group(table string) string {
 	return groupPrefix + table[:groupMax-len(groupPrefix)-len(end)] + end
 }
 
-// NameOf is the name of an item's schedule.
+// NameOf returns the name of an item's schedule.
 func (s *Strategy) NameOf(k armed.Key) string {
 	hash := sha256.New()
 	fmt.Fprintf(hash, "%d %s", len(s.Table.Label()), s.Table.Label())
@@ -129,7 +129,7 @@ func (o origin) newer(than origin) bool {
 	return len(a) > len(b) || len(a) == len(b) && a > b
 }
 
-// request is the schedule of an item.
+// request returns the request that creates an item's schedule.
 func (s *Strategy) request(e armed.Entry, o origin) (*scheduler.CreateScheduleInput, error) {
 	input, err := s.input(e)
 	if err != nil {
@@ -180,7 +180,7 @@ func (s *Strategy) input(e armed.Entry) (string, error) {
 	return strings.ReplaceAll(string(text), "aws.scheduler.", `aws\u002escheduler.`), err
 }
 
-// put makes an item's schedule for the deadline in a record.
+// put makes an item's schedule for the deadline in a record, unless a later record has made it.
 func (s *Strategy) put(ctx context.Context, e armed.Entry, o origin) error {
 	in, err := s.request(e, o)
 	if err != nil {
@@ -401,5 +401,5 @@ type change struct {
 	had     bool        // there was, or may have been, one before them
 	same    bool        // no record has changed it
 	origin  origin
-	records []int // their places
+	records []int // their numbers, for done
 }

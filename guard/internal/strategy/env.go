@@ -92,8 +92,8 @@ func (e *Env) Room() int { return max(e.Armed.Most-e.Armed.Len(), 0) }
 // roomPause is the time between two checks for room.
 const roomPause = 50 * time.Millisecond
 
-// AwaitRoom waits until a number of deadlines may be armed. Armed deadlines of a strategy that waits
-// are due soon, so removals make room before long.
+// AwaitRoom waits until a number of deadlines may be armed. Armed deadlines of a strategy that
+// waits are due soon, so removals make room before long.
 func (e *Env) AwaitRoom(ctx context.Context, n int) error {
 	for e.Room() < n {
 		clock.Pause(roomPause, ctx.Done())
@@ -176,11 +176,11 @@ func (e *Env) SegmentNames(prefix string) (names []string) {
 	return names
 }
 
-// saveLimit is the time limit of a checkpoint, which the next one repeats.
+// saveLimit is the time limit of writing a checkpoint.
 const saveLimit = 5 * time.Second
 
-// Save writes the checkpoint of a lease, unless it is unchanged or the lease lost. It logs a failure
-// as message; the next Save repeats the write.
+// Save writes the checkpoint of a lease, unless it is unchanged or the lease lost. It logs a
+// failure as message; the next Save repeats the write.
 func (e *Env) Save(ctx context.Context, l *lease.Lease, checkpoint, message string) {
 	if checkpoint == l.Checkpoint() || !l.Held() {
 		return
@@ -216,9 +216,8 @@ func (e *Env) CheckReading(ctx context.Context, arn string) error {
 	return nil
 }
 
-// Settled is the Settle function of guard's consumers; it does nothing. A strategy ends after the
-// last removal, and Settle is called after Handle has returned. The records that are not done by
-// then will not be.
+// Settled is the Settle function of guard's consumers. It waits for nothing: a strategy ends after
+// the last removal, so a record that is not done by then never will be.
 func Settled(context.Context, string) {}
 
 // EndOf returns a strategy's error; nil once ctx is done.
@@ -229,8 +228,8 @@ func EndOf(ctx context.Context, err error) error {
 	return err
 }
 
-// Retry makes a call until it succeeds, fails for good, or ctx is done. final returns the error that
-// ends the attempts; nil if another one may succeed. passing is called before each pause.
+// Retry makes a call until it succeeds, fails for good, or ctx is done. final returns the error
+// that ends the attempts; nil if another one may succeed. passing is called before each pause.
 func Retry(ctx context.Context, policy retry.Policy, call func() error, final func(error) error, passing func(err error, after time.Duration)) error {
 	for pauses := policy.Start(); ; pauses.Wait(ctx) {
 		if err := ctx.Err(); err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
-// pageAgain is how soon a page is asked for again.
+// pageAgain are the pauses before a call is repeated.
 var pageAgain = retry.Policy{First: 50 * time.Millisecond, Most: 10 * time.Second, Jitter: true}
 
 // Reader reads pages within a budget. It retries transient errors with growing pauses; a permanent
@@ -28,7 +28,8 @@ type Reader struct {
 // NewReader returns a reader that consumes at most so many read units a second; 0: no limit.
 func (e *Env) NewReader(most float64) *Reader { return &Reader{e, pace.NewBudget(most)} }
 
-// Share limits the reader to a part of MaxRCU, by the leases that this worker holds.
+// Share limits the reader to the part of MaxRCU for the leases that this worker holds. Without any,
+// it has half of one lease's part.
 func (r *Reader) Share(held int64, leases int) {
 	if r.MaxRCU > 0 {
 		r.budget.Share(r.MaxRCU * max(float64(held), 0.5) / float64(leases))

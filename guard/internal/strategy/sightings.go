@@ -9,9 +9,10 @@ import (
 )
 
 const (
-	// SightRemoved is how many ms an index that still shows a removed item is not believed.
+	// SightRemoved is the time in ms for which Sightings ignore a removed item that an index still
+	// shows.
 	SightRemoved = 60_000
-	sightRefused = 10_000 // the same of an item that was renewed or deleted
+	sightRefused = 10_000 // the same for an item that was renewed or deleted
 	sightFailed  = 60_000 // until a rejected removal is tried again
 	sightsMost   = 1_000_000
 )
@@ -43,7 +44,7 @@ func (e *Env) NewSightings() *Sightings {
 	return s
 }
 
-// See arms an entry that is news.
+// See arms an entry, unless it is armed already, or has ended and must not be armed again yet.
 func (s *Sightings) See(e armed.Entry) {
 	e = e.Lean()
 	e.Armer = s
@@ -65,7 +66,8 @@ func (s *Sightings) See(e armed.Entry) {
 // Finished implements armed.Armer. There is nothing left to do.
 func (s *Sightings) Finished(armed.Entry, armed.Outcome) {}
 
-// Remember implements armed.RememberingArmer.
+// Remember implements armed.RememberingArmer. The outcome decides for how long the deadline is not
+// armed again.
 func (s *Sightings) Remember(e armed.Entry, how armed.Outcome) {
 	until := s.Now()
 	switch how {
@@ -95,7 +97,7 @@ func (s *Sightings) Remember(e armed.Entry, how armed.Outcome) {
 // Pending returns the earliest deadline that has not ended; clock.Never: none.
 func (s *Sightings) Pending() int64 { return s.Armed.Pending(s) }
 
-// Forget forgets deadlines that ended long ago.
+// Forget forgets the ended deadlines that may be armed again. Call it now and then.
 func (s *Sightings) Forget() {
 	now := s.Now()
 	s.mu.Lock()

@@ -28,8 +28,8 @@ type Track struct {
 	mu    struct {
 		sync.Mutex
 		parts    []*Part
-		left     int64 // units of this round that were done of parts which this worker has no more
-		reported bool  // something of this round
+		left     int64 // units of this round that were done in parts which this worker has left
+		reported bool  // there was a report in this round
 	}
 }
 
@@ -49,17 +49,18 @@ const (
 // Part is a part of tracked work.
 type Part struct {
 	t     *Track
-	total int64 // windows of it; 0: it is of items
+	total int64 // its number of windows; 0: it is measured in items
 	// it is one of so many equal parts of the table; 0: its number of items is unknown
-	of      int
+	parts   int
 	done    int64 // units of this round
 	ahead   int64 // and of the next, in which it is already
 	through bool
 }
 
-// Part is called when this worker begins a part.
-func (t *Track) Part(total int64, of int) *Part {
-	p := &Part{t: t, total: total, of: of}
+// Part adds a part that this worker begins. total is its number of windows; 0 if it is measured in
+// items. Then it is one of so many equal parts of the table; 0 if its share is unknown.
+func (t *Track) Part(total int64, parts int) *Part {
+	p := &Part{t: t, total: total, parts: parts}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.mu.parts = append(t.mu.parts, p)
@@ -136,8 +137,8 @@ func (t *Track) reportLocked(p Progress) {
 	known := true
 	for _, part := range t.mu.parts {
 		p.Done += part.done
-		if part.of > 0 {
-			p.Total += t.Items() / int64(part.of)
+		if part.parts > 0 {
+			p.Total += t.Items() / int64(part.parts)
 		} else {
 			p.Total += part.total
 			known = known && part.total > 0

@@ -23,12 +23,12 @@ import (
 )
 
 // Walk reads some segments of a table or an index again and again, under a lease whose checkpoint
-// is its position. A worker that takes the lease continues there. The end of the last segment
-// completes its first pass; the next begins at once.
+// is its position. A worker that takes the lease continues the pass from there. Such a pass does
+// not count as a whole one, and the next begins at once.
 type Walk struct {
 	*Reader
 	Lease  *lease.Lease // nil: the position is not saved
-	Number int          // of the lease, among Shares many: its segments are congruent to it
+	Number int          // of the lease, below Shares: its segments are congruent to it
 	Shares int
 	Every  time.Duration // between the beginnings of two passes, at least
 	First  time.Duration // estimated duration of the first pass
@@ -52,17 +52,17 @@ type place struct {
 	// the last that was read, see KeyText; "": none of the segment
 	Key    string `json:"key,omitempty"`
 	TookMs int64  `json:"tookMs,omitempty"` // the last whole pass; 0: not known
-	Passes int64  `json:"passes,omitempty"` // whole ones, by whomever
+	Passes int64  `json:"passes,omitempty"` // whole ones, of all workers
 }
 
-// NumberOf returns the number of a lease whose name is a prefix and that.
+// NumberOf returns the number in the name of a lease, which follows the prefix.
 func NumberOf(l *lease.Lease, prefix string) int {
 	n, _ := strconv.Atoi(strings.TrimPrefix(l.Shard(), prefix))
 	return n
 }
 
-// ArmedUntil returns the instant before which the last pass has armed everything; 0 before there was
-// one.
+// ArmedUntil returns the instant before which the last pass has armed everything; 0 before there
+// was one.
 func (w *Walk) ArmedUntil() int64 { return w.armed.Load() }
 
 // Once makes one pass, from the checkpoint on.

@@ -12,9 +12,9 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
-// Count counts the stored deadlines that are due at an instant in ms, and the deadlines of each minute
-// from then on, for a number of minutes. It returns nil if the deadline table has no rows of the
-// guarded table. local is as in New.
+// Count counts the stored deadlines that are due at an instant in ms, and the deadlines of each
+// minute from then on, for a number of minutes. It returns nil if the deadline table has no rows of
+// the guarded table. local is as in New.
 func Count(ctx context.Context, e *strategy.Env, local *dynamodb.Client, now int64, upcoming int) (*strategy.Count, error) {
 	t := &store{db: cmp.Or(local, e.DB), label: e.Table.Label()}
 	set, ok, err := t.readSettings(ctx)

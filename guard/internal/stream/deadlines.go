@@ -30,7 +30,8 @@ import (
 //	<label>/<p>           <minute>        partition p may have deadlines in this minute
 //	<label>/<p>           <ms>/<key>      a deadline that was due, or nearly, when it was written: the
 //	                                      partition's inbox, which sorts before the minutes
-//	<label>/<p>/<minute>  <ms>/<key>      another deadline: v, ver, by, tag, and key if it is too long for at
+//	<label>/<p>/<minute>  <ms>/<key>      another deadline: v, ver, by, tag, and key if it is too long
+//	                                      for at
 //
 // label is the guarded table's ARN; p the hash of the item's key modulo the number of partitions;
 // minute the deadline's, as 2030-01-01T00:00Z; ms the deadline in 15 digits; key the item's key in
@@ -108,7 +109,8 @@ func (r *row) entry() armed.Entry {
 	return e
 }
 
-// tagOf is a hash of by, short enough to be held in memory for each deadline. A scan's is 0.
+// tagOf returns a hash of by that is short enough to be held in memory for each deadline. A scan's
+// is 0.
 func tagOf(by string) int64 {
 	if by == "" {
 		return 0
@@ -130,7 +132,7 @@ type store struct {
 	partitions int
 }
 
-// partitionOf is the number of a key's partition.
+// partitionOf returns the number of a key's partition.
 func (s *store) partitionOf(k armed.Key) int {
 	h := fnv.New64a()
 	h.Write([]byte(k))
@@ -139,7 +141,7 @@ func (s *store) partitionOf(k armed.Key) int {
 
 const minute = int64(time.Minute / time.Millisecond)
 
-// minuteOf is the minute of an instant, in ms.
+// minuteOf returns the beginning of an instant's minute, in ms.
 func minuteOf(at int64) int64 { return at - at%minute }
 
 const minuteLayout = "2006-01-02T15:04Z"
@@ -152,14 +154,14 @@ func readMinute(text string) (at int64, ok bool) {
 	return t.UnixMilli(), err == nil
 }
 
-// directory is the partition key of a partition's minutes.
+// directory returns the partition key of a partition's minutes.
 func (s *store) directory(p int) string { return s.label + "/" + strconv.Itoa(p) }
 
-// bucket is the partition key of the deadlines of a minute, or of the inbox.
+// bucket and inbox return the partition key of the deadlines of a minute, and of the inbox.
 func (s *store) bucket(p int, at int64) string { return s.directory(p) + "/" + minuteText(at) }
 func (s *store) inbox(p int) string            { return s.directory(p) }
 
-// sortText is the beginning of the sort keys of an instant's deadlines.
+// sortText returns the beginning of the sort keys of an instant's deadlines.
 func sortText(at int64) string { return fmt.Sprintf("%015d", max(at, 0)) }
 
 func (s *store) keyOf(e *row) map[string]types.AttributeValue {

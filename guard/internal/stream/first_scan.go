@@ -73,7 +73,8 @@ func (s *Strategy) scans(ctx context.Context, c *consume.Consumer) error {
 	return nil
 }
 
-// ScanAll makes the last scan of the settings, together with the other workers, unless it is finished.
+// ScanAll makes the last scan of the settings, together with the other workers, unless it is
+// finished.
 func (s *Strategy) ScanAll(ctx context.Context, set settings) error {
 	var names []string
 	for i := range s.Segments {
@@ -95,7 +96,8 @@ func (s *Strategy) ScanAll(ctx context.Context, set settings) error {
 	return err
 }
 
-// scanNumber is which scan a segment's lease is of.
+// scanNumber returns the number of the scan that a segment's lease is part of; 0 if the lease is of
+// something else.
 func scanNumber(name string) (scan int64) {
 	_, tail, _ := strings.Cut(name, ".")
 	number, _, _ := strings.Cut(tail, "/")
@@ -195,8 +197,8 @@ func (s *Strategy) know(set settings) {
 	s.mu.known = set
 }
 
-// Trimmed is called when records were trimmed before they were read, or the position in the stream
-// is gone.
+// Trimmed requests a scan, because records of a shard were trimmed before they were read. shard is
+// "" if the position in the stream is gone.
 func (s *Strategy) Trimmed(ctx context.Context, shard string) {
 	why := "records of shard " + shard + " were trimmed before they were read"
 	if shard == "" {

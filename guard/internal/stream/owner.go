@@ -157,7 +157,8 @@ func (o *owner) polled(now int64) {
 	}
 }
 
-// lower takes back that deadlines from an instant on are armed.
+// lower moves the end of the armed deadlines back to an instant, because a poll has failed or had
+// no room.
 func (o *owner) lower(at int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -365,7 +366,7 @@ func (o *owner) forget(ctx context.Context, to int64) error {
 	return nil
 }
 
-// last writes the watermark at the end.
+// last writes the watermark at the end of the ownership.
 func (o *owner) last(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLimit)
 	defer cancel()

@@ -16,7 +16,7 @@ func newPartition(s *Strategy, number int) *partition {
 	return p
 }
 
-// arm arms a row, or chains it.
+// arm arms a row, or chains it behind an earlier deadline of its item.
 func (p *partition) arm(r *row) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -58,7 +58,7 @@ func (p *partition) armLocked(r *row) {
 	}
 }
 
-// chain walks along an item's deadlines.
+// chain is a position in the list of an item's rows: before the first one, or behind a row.
 type chain struct {
 	p      *partition
 	key    armed.Key
@@ -111,7 +111,8 @@ func (p *partition) drop(gone *row) *row {
 	return nil
 }
 
-// takeLocked takes n, at which c is, out of its chain.
+// takeLocked takes n, the row at c's position, out of its list. If n was the first, the next one is
+// armed; if there is none, disarm takes n out of the armed deadlines.
 func (p *partition) takeLocked(c *chain, n *row, disarm bool) {
 	c.set(n.next)
 	switch {
@@ -123,8 +124,8 @@ func (p *partition) takeLocked(c *chain, n *row, disarm bool) {
 	}
 }
 
-// Finished implements armed.Armer. The stream's record of a removal deletes the row from the table. A
-// refused row is deleted right now: there may be no record of it.
+// Finished implements armed.Armer. The stream's record of a removal deletes the row from the table.
+// A refused row is deleted right now: there may be no record of it.
 func (r *row) Finished(_ armed.Entry, how armed.Outcome) {
 	if how == armed.Replaced {
 		return // by another row of its chain, or taken out with it

@@ -129,7 +129,7 @@ func (s *Strategy) begin(ctx context.Context) error {
 	return nil
 }
 
-// check reports a stream that cannot be followed.
+// check returns the problem if the stream cannot be followed or read.
 func (s *Strategy) check(ctx context.Context) error {
 	t := s.Table
 	if t.Stream == "" {
@@ -150,11 +150,11 @@ func (s *Strategy) noStream(message string) *table.Problem {
 }
 
 // leases returns the leases of a kind of share.
-func (s *Strategy) leases(of string) *lease.Leases {
+func (s *Strategy) leases(kind string) *lease.Leases {
 	o := s.leaseOptions()
 	o.CrewChanged = s.nudgeAll
 	o.Fatal = func(err error) bool { return s.problem("PutItem and Query on "+lease.TableName, err) != nil }
-	return lease.New(s.store.db, s.name(of), o)
+	return lease.New(s.store.db, s.name(kind), o)
 }
 
 func (s *Strategy) leaseOptions() lease.Options {
@@ -163,7 +163,7 @@ func (s *Strategy) leaseOptions() lease.Options {
 	return o
 }
 
-func (s *Strategy) name(of string) string { return "guard/" + s.store.label + "/" + of }
+func (s *Strategy) name(kind string) string { return "guard/" + s.store.label + "/" + kind }
 
 func (s *Strategy) consumer(ctx context.Context) *consume.Consumer {
 	return &consume.Consumer{

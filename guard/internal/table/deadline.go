@@ -46,7 +46,7 @@ func (t *Table) EntryOf(item map[string]types.AttributeValue, now int64) (e arme
 }
 
 // Deadline parses a TTL attribute. It returns its text and the instant in ms since the epoch, with
-// a fraction rounded up: law NeverEarly.
+// a fraction rounded up: law NeverEarly. The error says why the value is not epoch seconds.
 func Deadline(v types.AttributeValue) (value string, at int64, err error) {
 	n, isNumber := attr.AsNumber(v)
 	if !isNumber {
@@ -76,7 +76,7 @@ func Deadline(v types.AttributeValue) (value string, at int64, err error) {
 // WholeSeconds returns the first whole second that is not before an instant in ms.
 func WholeSeconds(ms int64) int64 { return (ms + 999) / 1000 }
 
-// VersionOf returns a version attribute as an entry keeps it.
+// VersionOf returns a version attribute in the form of Entry.Version.
 func VersionOf(v types.AttributeValue) (string, error) {
 	if v == nil {
 		return "", nil

@@ -13,7 +13,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
-// append appends the part of a key.
+// append appends the attribute's part of a key: see KeyOf.
 func (a keyAttribute) append(dst []byte, v types.AttributeValue) ([]byte, error) {
 	var value []byte
 	kind := types.ScalarAttributeType("")
@@ -39,7 +39,8 @@ func (a keyAttribute) append(dst []byte, v types.AttributeValue) ([]byte, error)
 	return append(dst, value...), nil
 }
 
-// Canonical returns a number in the one form in which guard writes it.
+// Canonical returns the decimal digits of a number, without exponent or needless zeros: equal
+// numbers have equal digits.
 func Canonical(text string) ([]byte, error) {
 	n, err := dynamo.AppendNumber(nil, []byte(text))
 	if err != nil {

@@ -123,10 +123,11 @@ func AtStart(doing, table string, err error) error {
 	return &Problem{Code: Unavailable, Message: fmt.Sprintf("the endpoint does not answer %s", doing), Next: "check that it runs, and its address", Err: err}
 }
 
+// NextCredentials is the Next of problems with credentials that were valid at the start.
 const NextCredentials = "fix the cause or set other credentials, then start guard again"
 
 // Lapse is the error of a call without valid credentials, which may become valid soon. It does not
-// unwrap.
+// unwrap, so that nothing takes the cause for the endpoint's answer to the call.
 type Lapse struct{ Cause error }
 
 func (e *Lapse) Error() string { return e.Cause.Error() }

@@ -142,8 +142,8 @@ func Pick[V any](t *Table, image map[string]V) map[string]V {
 	return fields
 }
 
-// Project sets a projection of the attributes of a deadline, and some others. names are the
-// request's attribute names so far.
+// Project sets a request's projection expression to the attributes of a deadline and besides. It
+// uses the placeholders in names, the request's attribute names, and adds the missing ones.
 func (t *Table) Project(expression **string, names map[string]string, besides ...string) {
 	var parts []string
 	for _, attribute := range slices.Concat(t.Fields(), besides) {
