@@ -36,7 +36,8 @@ type Expiry struct {
 	Item  json.RawMessage `json:"item"` // in the API's JSON
 }
 
-// archive hands an item over.
+// archive delivers an item to the archive once, and waits for the outcome. final marks the last
+// state of an item that has changed since its first delivery.
 func (g *Guard) archive(ctx context.Context, f armed.Removal, item map[string]types.AttributeValue, final bool) error {
 	d, err := g.delivery(f, item, final)
 	if err != nil {

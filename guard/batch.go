@@ -44,8 +44,9 @@ func (g *Guard) removeAll(ctx context.Context, batch []armed.Removal) {
 	}
 }
 
-// sortOut ends or postpones the removals that made a transaction fail, and returns the others.
-// sorted is false if the error does not name them.
+// sortOut ends or postpones the removals that made a transaction fail, and returns the others, for
+// the next transaction. sorted is false if the error does not show which ones failed: then the
+// caller removes all one by one.
 func (g *Guard) sortOut(ctx context.Context, batch []armed.Removal, err error) (others []armed.Removal, sorted bool) {
 	var cancelled *types.TransactionCanceledException
 	if !errors.As(err, &cancelled) || len(cancelled.CancellationReasons) != len(batch) {

@@ -136,7 +136,8 @@ func stays(err error) bool {
 	return false
 }
 
-// lapsed notes a call without credentials.
+// lapsed records a call without valid credentials, and returns the error for its caller. After
+// credentialsPatience it ends guard.
 func (w *watchedCredentials) lapsed(err error) error {
 	now := w.g.local.Millis()
 	w.mu.Lock()
@@ -195,7 +196,8 @@ func (g *Guard) subject(service string, in any) string {
 	return g.o.Table
 }
 
-// optional marks calls that guard can do without: not to be allowed to make them is no problem.
+// optional returns a context for calls that guard can do without. If the endpoint forbids such a
+// call, the caller gets the error and guard goes on.
 func optional(ctx context.Context) context.Context {
 	return context.WithValue(ctx, optionalKey{}, true)
 }

@@ -16,8 +16,9 @@ import (
 
 const (
 	drift  = skew.Drift
-	narrow = 50 // ms: the width at which an interval is good
-	// ms: the width above which answers at any instants narrow it well
+	narrow = 50 // ms: closer bounds of the clock need no probes
+	// ms: wider bounds are narrowed by a probe at any instant, closer ones only by one near the turn
+	// of the endpoint's second
 	rough     = 200
 	probeEach = 100 * time.Millisecond // while it is rough
 	nanos     = 1_000_000              // in a ms
@@ -103,7 +104,8 @@ func (g *Guard) low(now int64) (low int64, known bool) {
 	return min(low, g.wall.Millis()+g.o.MaxSkew.Milliseconds()-now), known
 }
 
-// latest is an upper bound of the same.
+// latest returns an upper bound of the endpoint's clock in ms since the epoch; 0 while it is
+// unknown.
 func (g *Guard) latest() int64 {
 	now := g.local.Millis()
 	_, high, known := g.endpoint.bounds(now)

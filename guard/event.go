@@ -11,7 +11,7 @@ type What int
 type Event struct {
 	What  What
 	Key   string        // of the item, as JSON, if the event is about one
-	Late  time.Duration // for Removed: when the endpoint's answer was there, after the deadline
+	Late  time.Duration // for Removed: from the deadline to the endpoint's answer
 	Read  float64       // for Consumed: read units
 	Write float64       // for Consumed: write units
 	Err   error         // for Failed, Throttled, Retried and BadValue
@@ -28,7 +28,7 @@ const (
 	Throttled // the endpoint wanted to be asked less often
 	Failed    // guard gave up a removal; Err has the reason
 	BadValue  // a TTL attribute that is no number of epoch seconds; the item stays
-	Consumed  // Units were consumed, read or written
+	Consumed  // a response reported consumed units: Read and Write
 	Archived  // an item was handed to the archive
 	// an attempt at a removal failed, other than by throttling, and will be repeated; Err has the
 	// reason

@@ -16,7 +16,8 @@ type Functions struct {
 	attribute atomic.Value // a string: found by the first call if Options does not name it
 }
 
-// NewFunctions takes the options of all calls.
+// NewFunctions returns functions with the options of all their calls. Each call checks the options,
+// and returns what is wrong with them.
 func NewFunctions(o Options) *Functions { return &Functions{o: o} }
 
 // once is a strategy that ends by itself.

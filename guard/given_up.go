@@ -10,8 +10,8 @@ import (
 )
 
 // givenUp remembers the removals that the endpoint or the archive has rejected. Strategies find
-// such items again with each pass; here is until when each is left alone: a minute at first, then
-// twice as long each time.
+// such items again with each pass, and guard leaves each alone for a while: a minute after the
+// first rejection, then twice as long each time, up to givenUpMost.
 type givenUp struct {
 	seed maphash.Seed
 	most int
@@ -79,7 +79,7 @@ func (g *givenUp) add(e armed.Entry, now int64) {
 	g.mu.all[hash] = s
 }
 
-// end notes that a removal has ended otherwise.
+// end forgets a removal, because it has succeeded or was refused.
 func (g *givenUp) end(e armed.Entry) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -101,14 +101,15 @@ func (g *givenUp) forgetLocked(now int64) {
 	}
 }
 
-// any reports whether there are any, however long ago they were tried.
+// any reports whether any rejected removal is remembered, however old.
 func (g *givenUp) any() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return len(g.mu.all) > 0
 }
 
-// count is how many there are that were tried lately.
+// count returns the number of rejected removals, without those that no strategy has found again for
+// givenUpMost: their items are probably gone.
 func (g *givenUp) count(now int64) (n int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

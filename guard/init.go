@@ -17,7 +17,7 @@ type InitOptions struct {
 	DB        *dynamodb.Client
 	Table     string
 	Attribute string // the TTL attribute. Default: the attribute of its native TTL
-	Version   string // of Options, if it is used: the index has to have it, too
+	Version   string // as in Options; the index has to project it
 
 	// IndexName is the name of the index. Default: an existing index of the right shape, else the
 	// partition key's name and "Index".

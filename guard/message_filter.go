@@ -10,7 +10,7 @@ import (
 // occurs and however many there are. A while is between half of filterFor and all of it.
 type messageFilter struct {
 	seed maphash.Seed
-	most int // how much of half a while is remembered
+	most int // messages that are remembered of each half of a while
 	mu   struct {
 		sync.Mutex
 		// of this half of a while and the one before: hashes, since keys can be long

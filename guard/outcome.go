@@ -42,7 +42,7 @@ func renewed(err error) bool {
 // errRenewed means that the item no longer is as it was when it was armed.
 var errRenewed = errors.New("the item was renewed or is gone")
 
-// removed notes a success.
+// removed ends a removal that has succeeded, and records its lateness.
 func (g *Guard) removed(f armed.Removal) {
 	late := time.Duration(max(g.latest()-f.At, 0)) * time.Millisecond
 	g.totals.addRemoval(late)

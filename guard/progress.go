@@ -25,14 +25,14 @@ const (
 // own part.
 type Progress struct {
 	Doing Doing
-	// units so far; if another worker, or this one before a restart, began the work: only those
-	// since
+	// units so far, without those of another worker, or of this one before a restart, that began the
+	// work
 	Done int64
 	// estimate: for items the endpoint's last count, which at Amazon can be six hours old. 0:
 	// unknown. Done may exceed it
 	Total int64
 	Unit  string // "items" read; "windows" queried; "ms" of uncertainty removed
-	Ended bool   // it is through
+	Ended bool   // the work is finished
 	// this worker has stopped before the end: others continue, or continuing is useless at present
 	Left bool
 

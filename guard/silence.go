@@ -21,7 +21,7 @@ const (
 	// asks mayfly's GetRecords to hold its response so long while there is no record; the response
 	// has the granted time
 	headerWait = "X-Mayfly-Wait-Ms"
-	waitFirst  = 20 * time.Second // that is asked for at first, and again at least
+	waitFirst  = 20 * time.Second // the limit of the first wait, and the least limit later
 )
 
 // silence is the error of an attempt without a response within its limit. For the SDK it is a

@@ -39,7 +39,7 @@ type Share struct {
 	Leases []LeaseStatus `json:"leases"`
 }
 
-// LeaseStatus is a lease on a part of it.
+// LeaseStatus is one lease of a Share.
 type LeaseStatus struct {
 	Name  string `json:"name"`
 	Owner string `json:"owner,omitempty"` // "": free at present
@@ -134,7 +134,8 @@ func writeStatus(ctx context.Context, leases *lease.Leases, row *lease.Lease, te
 	return row, row.Save(ctx, text)
 }
 
-// forgetSilent deletes the rows of workers that ended without saying so.
+// forgetSilent deletes the rows of workers that have not reported for reportForget, and unreadable
+// rows.
 func (g *Guard) forgetSilent(ctx context.Context, leases *lease.Leases) {
 	rows, err := leases.Rows(ctx)
 	if err != nil {
@@ -147,7 +148,7 @@ func (g *Guard) forgetSilent(ctx context.Context, leases *lease.Leases) {
 	}
 }
 
-// shownNow is the endpoint's clock, for people.
+// shownNow returns a lower bound of the endpoint's time, for reports.
 func (g *Guard) shownNow() time.Time { return time.UnixMilli(g.now()).UTC() }
 
 // worker returns this worker's report.

@@ -50,7 +50,7 @@ func (g *Guard) watchTable(ctx context.Context) {
 	}
 }
 
-// width is how much is not known of the endpoint's clock, in ms.
+// width returns the distance between the bounds of the endpoint's clock, in ms.
 func (w *watcher) width() int64 {
 	low, high, _ := w.g.endpoint.bounds(w.g.local.Millis())
 	return high - low
@@ -125,8 +125,8 @@ func (w *watcher) untilProbe() (wait time.Duration, asked bool) {
 	return wait + time.Duration(1000-middle%1000)*time.Millisecond, true
 }
 
-// rest waits in real time, and reports whether it waited to the end. It ends early if a deadline
-// becomes the next one and is that near.
+// rest waits in real time, and reports whether it waited to the end. It ends early if the next
+// deadline has changed and needs probes before that end.
 func (w *watcher) rest(ctx context.Context, wait time.Duration) bool {
 	struck := make(chan struct{})
 	timer := clock.AfterFunc(max(wait, 0), func() { close(struck) })
