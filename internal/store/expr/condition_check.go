@@ -66,8 +66,7 @@ func (b *binding) checkDistinct(n *node) error {
 	return nil
 }
 
-// checkTypes checks the operands whose types do not depend on the item, those of inner functions
-// first.
+// checkTypes checks the operands whose types do not depend on the item. Inner functions come first.
 func (b *binding) checkTypes(n *node) error {
 	for _, arg := range n.args {
 		if arg.op == opCall {

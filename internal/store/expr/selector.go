@@ -18,8 +18,8 @@ type selector struct {
 	children []*selector
 }
 
-// newSelector returns the tree of paths; names are those of the placeholders. If two paths disagree
-// on whether a value is a list or a map, the document decides which one finds something.
+// newSelector returns the tree of paths; names are the names of the placeholders. If two paths
+// disagree on whether a value is a list or a map, the document decides which one finds something.
 func newSelector(paths []path, names []string) *selector {
 	root := &selector{index: -1}
 	for _, p := range paths {
