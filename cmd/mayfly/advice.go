@@ -67,7 +67,7 @@ func (e *endpoint) advise(err error) error {
 	case errors.As(err, &undecoded) && errors.As(err, &response) && errors.As(err, &operation):
 		return advise(fmt.Errorf("%s does not serve the API of %s: it answered %d", e.name(), operation.ServiceID, response.HTTPStatusCode()), "%s", otherServer(operation.ServiceID))
 	}
-	return briefly(err)
+	return concise(err)
 }
 
 // otherServer returns what to do about an endpoint without the API of a service.
@@ -100,14 +100,14 @@ func (e *endpoint) adviseAnswer(err *refusal) error {
 	return err
 }
 
-// briefly returns an error whose message has the operation's name in place of the SDK's words about
+// concise returns an error whose message has the operation's name in place of the SDK's words about
 // the request. Words that callers added around the SDK's error stay.
-func briefly(err error) error {
+func concise(err error) error {
 	var operation *smithy.OperationError
 	if !errors.As(err, &operation) {
 		return err
 	}
-	short := operation.OperationName + ": " + shortly(operation.Err).Error()
+	short := operation.OperationName + ": " + reasonOf(operation.Err).Error()
 	return &briefError{err, strings.Replace(err.Error(), operation.Error(), short, 1)}
 }
 
@@ -121,9 +121,9 @@ func (b *briefError) Error() string { return b.message }
 
 func (b *briefError) Unwrap() error { return b.error }
 
-// shortly returns the API's error, or the reason for a missing answer, without the SDK's words
+// reasonOf returns the API's error, or the reason for a missing answer, without the SDK's words
 // about the request. It returns other errors unchanged.
-func shortly(err error) error {
+func reasonOf(err error) error {
 	var answer smithy.APIError
 	var way *net.OpError
 	var request *url.Error

@@ -34,7 +34,7 @@ func (c checkCommand) Run(ctx context.Context, s streams) error {
 	err := mayfly.Check(ctx, c.Dir, percent(faults.bar, "checking "+c.Dir), faults.add)
 	faults.end()
 	if err != nil {
-		return adviseStopped(err, c.Dir)
+		return adviseOffline(err, c.Dir)
 	}
 	if c.JSON {
 		if err := writeJSON(s.out, map[string]any{"directory": c.Dir, "sound": faults.n == 0, "faults": faults.n}); err != nil {
@@ -121,9 +121,9 @@ func faultJSON(f mayfly.Fault) map[string]any {
 	return out
 }
 
-// adviseStopped returns an error from reading a directory, with advice. No server may use the
+// adviseOffline returns an error from reading a directory, with advice. No server may use the
 // directory meanwhile.
-func adviseStopped(err error, dir string) error {
+func adviseOffline(err error, dir string) error {
 	switch {
 	case errors.Is(err, mayfly.ErrLocked):
 		return advise(err, "stop the server that uses %s first", dir)

@@ -150,7 +150,7 @@ func noCredentials(endpoint string, why error) error {
 	if why == nil {
 		return fmt.Errorf("%w for %s", errNoCredentials, endpoint)
 	}
-	return fmt.Errorf("%w for %s: %w", errNoCredentials, endpoint, briefly(why))
+	return fmt.Errorf("%w for %s: %w", errNoCredentials, endpoint, concise(why))
 }
 
 // url returns the URL of the flag, otherwise the one of the environment, which all clients of AWS

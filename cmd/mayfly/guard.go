@@ -55,8 +55,8 @@ var guardExits = map[guard.Code]int{
 	guard.Unavailable: exitUnavailable,
 }
 
-// forbidden returns the error with the exit code for missing credentials, if it is one.
-func forbidden(err error) error {
+// adviseCredentials returns the error with the exit code for missing credentials, if it is one.
+func adviseCredentials(err error) error {
 	var a *advised
 	if errors.Is(err, errNoCredentials) && errors.As(err, &a) {
 		return &advised{error: a.error, next: a.next, exit: exitForbidden}
@@ -93,7 +93,7 @@ func (g *guardError) Error() string {
 	if errors.Is(g.problem.Err, context.DeadlineExceeded) {
 		return g.problem.Message + " in time"
 	}
-	return g.problem.Message + ": " + shortly(g.problem.Err).Error()
+	return g.problem.Message + ": " + reasonOf(g.problem.Err).Error()
 }
 
 func (g *guardError) Unwrap() error { return g.problem }

@@ -64,11 +64,11 @@ func (c guardInitCommand) Run(ctx context.Context, s streams) error {
 	if c.JSON {
 		return writeIndentedJSON(s.out, report)
 	}
-	c.tell(s, report)
+	c.print(s, report)
 	return nil
 }
 
-func (c guardInitCommand) tell(s streams, r guard.InitReport) {
+func (c guardInitCommand) print(s streams, r guard.InitReport) {
 	made, gave := "exists", "were added"
 	switch {
 	case r.Created && c.DryRun:

@@ -233,8 +233,8 @@ func (c guardRunCommand) worker() string {
 	return cmp.Or(name, "worker") + "-" + strings.ToLower(rand.Text()[:8])
 }
 
-// standing returns the data of the tables for metrics.
-func standing(tables []*guarded) (all []admin.GuardTable) {
+// tableMetrics returns the data of the tables for metrics.
+func tableMetrics(tables []*guarded) (all []admin.GuardTable) {
 	for _, t := range tables {
 		s := t.Stats()
 		g := admin.GuardTable{Table: t.table, Armed: s.Armed, Due: s.Due, GivenUp: s.GivenUp, OldestOverdue: s.Overdue}

@@ -26,12 +26,12 @@ type guardProgress struct {
 	bar      *sharedBar
 	now      func() time.Time
 	mu       sync.Mutex
-	going    []*going // guarded by mu, with their fields
-	finished []*going // since the last redraw
+	running  []*activity // guarded by mu, with their fields
+	finished []*activity // since the last redraw
 }
 
-// going is an activity on a table.
-type going struct {
+// activity is a scan or another long run on a table.
+type activity struct {
 	guard.Progress
 	table          string
 	began, printed time.Time // printed is zero before the first line
@@ -42,20 +42,20 @@ func (p *guardProgress) observer(table string) func(guard.Progress) {
 	return func(now guard.Progress) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		i := slices.IndexFunc(p.going, func(g *going) bool { return g.table == table && g.Doing == now.Doing })
+		i := slices.IndexFunc(p.running, func(a *activity) bool { return a.table == table && a.Doing == now.Doing })
 		if i < 0 {
-			i = len(p.going)
-			p.going = append(p.going, &going{table: table, began: p.now()})
+			i = len(p.running)
+			p.running = append(p.running, &activity{table: table, began: p.now()})
 		}
-		g := p.going[i]
-		g.Progress = now
+		a := p.running[i]
+		a.Progress = now
 		if !now.Ended && !now.Left {
 			return
 		}
-		p.going = slices.Delete(p.going, i, i+1)
+		p.running = slices.Delete(p.running, i, i+1)
 		// otherwise it was too short to show
-		if now.Doing == guard.FirstScan && now.Ended || !g.printed.IsZero() {
-			p.finished = append(p.finished, g)
+		if now.Doing == guard.FirstScan && now.Ended || !a.printed.IsZero() {
+			p.finished = append(p.finished, a)
 		}
 	}
 }
@@ -71,36 +71,36 @@ func (p *guardProgress) run(ctx context.Context) {
 	for {
 		select {
 		case <-tick.C:
-			p.look()
+			p.redraw()
 		case <-ctx.Done():
-			p.look()
+			p.redraw()
 			p.bar.clear()
 			return
 		}
 	}
 }
 
-// look writes the lines that are due, and redraws the bar.
-func (p *guardProgress) look() {
+// redraw writes the lines that are due, and redraws the bar.
+func (p *guardProgress) redraw() {
 	now := p.now()
 	p.mu.Lock()
 	due := p.finished
 	p.finished = nil
-	var shown *going
-	for _, g := range p.going {
-		if last := latest(g.began, g.printed); now.Sub(last) >= progressEvery {
-			g.printed = now
-			line := *g
+	var shown *activity
+	for _, a := range p.running {
+		if last := latest(a.began, a.printed); now.Sub(last) >= progressEvery {
+			a.printed = now
+			line := *a
 			due = append(due, &line)
 		}
-		if shown == nil && now.Sub(g.began) >= barAfter {
-			line := *g
+		if shown == nil && now.Sub(a.began) >= barAfter {
+			line := *a
 			shown = &line
 		}
 	}
 	p.mu.Unlock()
-	for _, g := range due {
-		p.printLine(g, now)
+	for _, a := range due {
+		p.printLine(a, now)
 	}
 	if shown == nil {
 		p.bar.clear()
@@ -131,45 +131,45 @@ type guardStep struct {
 }
 
 // printLine writes a line.
-func (p *guardProgress) printLine(g *going, now time.Time) {
-	seconds := math.Round(now.Sub(g.began).Seconds()*10) / 10
+func (p *guardProgress) printLine(a *activity, now time.Time) {
+	seconds := math.Round(now.Sub(a.began).Seconds()*10) / 10
 	if p.lines.json {
 		p.lines.mu.Lock()
 		defer p.lines.mu.Unlock()
-		p.lines.encode(guardStep{machineNow(), g.table, g.Doing, g.Done, g.Total, g.Unit, g.Within.Milliseconds(), g.Ended, g.Left, seconds})
+		p.lines.encode(guardStep{machineNow(), a.table, a.Doing, a.Done, a.Total, a.Unit, a.Within.Milliseconds(), a.Ended, a.Left, seconds})
 		return
 	}
-	if p.bar.terminal != nil && !g.Ended {
+	if p.bar.terminal != nil && !a.Ended {
 		return // the bar shows it
 	}
 	said := "continues"
 	switch {
-	case g.Ended:
+	case a.Ended:
 		said = "is done"
-	case g.Left:
+	case a.Left:
 		said = "is left to other workers"
 	}
-	about := []any{"table", g.table}
-	if g.Doing == guard.BoundingTime {
-		about = append(about, "within", g.Within)
+	about := []any{"table", a.table}
+	if a.Doing == guard.BoundingTime {
+		about = append(about, "within", a.Within)
 	} else {
-		about = append(about, g.Unit, g.Done)
-		if g.Total > 0 && !g.Ended {
-			about = append(about, "ofAbout", max(g.Total, g.Done))
+		about = append(about, a.Unit, a.Done)
+		if a.Total > 0 && !a.Ended {
+			about = append(about, "ofAbout", max(a.Total, a.Done))
 		}
 	}
-	p.log.Info(string(g.Doing)+" "+said, append(about, "seconds", seconds)...)
+	p.log.Info(string(a.Doing)+" "+said, append(about, "seconds", seconds)...)
 }
 
 // text returns the text next to the bar.
-func (g *going) text() string {
+func (a *activity) text() string {
 	switch {
-	case g.Doing == guard.BoundingTime:
-		return fmt.Sprintf("%s: endpoint's clock known within %v", g.table, g.Within)
-	case g.Total > 0:
-		return fmt.Sprintf("%s: %s, %d of about %d %s", g.table, g.Doing, g.Done, max(g.Total, g.Done), g.Unit)
+	case a.Doing == guard.BoundingTime:
+		return fmt.Sprintf("%s: endpoint's clock known within %v", a.table, a.Within)
+	case a.Total > 0:
+		return fmt.Sprintf("%s: %s, %d of about %d %s", a.table, a.Doing, a.Done, max(a.Total, a.Done), a.Unit)
 	}
-	return fmt.Sprintf("%s: %s, %d %s", g.table, g.Doing, g.Done, g.Unit)
+	return fmt.Sprintf("%s: %s, %d %s", a.table, a.Doing, a.Done, a.Unit)
 }
 
 // sharedBar is a bar on a terminal with other output. Lines of other writers appear above it.
@@ -200,21 +200,21 @@ func (b *sharedBar) clear() {
 	b.drawn = false
 }
 
-// beside returns a writer whose lines appear above the bar.
-func (b *sharedBar) beside(to io.Writer) io.Writer {
+// above returns a writer whose lines appear above the bar.
+func (b *sharedBar) above(to io.Writer) io.Writer {
 	if b.terminal == nil {
 		return to
 	}
-	return besideBar{b, to}
+	return aboveBar{b, to}
 }
 
-type besideBar struct {
+type aboveBar struct {
 	*sharedBar
 	to io.Writer
 }
 
 // Write implements io.Writer for whole lines.
-func (b besideBar) Write(p []byte) (int, error) {
+func (b aboveBar) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.drawn {

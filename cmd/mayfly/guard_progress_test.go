@@ -30,7 +30,7 @@ func TestGuardProgressInTheLog(t *testing.T) {
 	p, now, out, log := progressing(false)
 	want := func(lines ...string) {
 		t.Helper()
-		p.look()
+		p.redraw()
 		if got := strings.TrimSpace(log.String()); got != strings.Join(lines, "\n") {
 			t.Errorf("at %v the log has\n%s\nand not\n%s", now.Format("15:04:05"), got, strings.Join(lines, "\n"))
 		}
@@ -71,10 +71,10 @@ func TestGuardProgressAsJSON(t *testing.T) {
 	tell := p.observer("orders")
 	tell(guard.Progress{Doing: guard.FirstScan, Done: 10, Total: 100, Unit: "items"})
 	*now = now.Add(12 * time.Second)
-	p.look()
+	p.redraw()
 	tell(guard.Progress{Doing: guard.FirstScan, Done: 99, Total: 100, Unit: "items", Ended: true})
-	p.look()
-	p.look()
+	p.redraw()
+	p.redraw()
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(lines) != 2 || log.Len() > 0 {
 		t.Fatalf("it prints %q, and logs %q", lines, log)

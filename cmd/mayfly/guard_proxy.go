@@ -132,7 +132,7 @@ func (e *endpoint) checkSkew(ctx context.Context, url string, most time.Duration
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return &advised{error: fmt.Errorf("nothing listens at %s", e.url), next: "start it, or set --endpoint to its address", exit: exitUnavailable}
 	case err != nil:
-		return &advised{error: shortly(err), next: "check that the endpoint runs, and its address", exit: exitUnavailable}
+		return &advised{error: reasonOf(err), next: "check that the endpoint runs, and its address", exit: exitUnavailable}
 	}
 	answer.Body.Close()
 	there, err := http.ParseTime(answer.Header.Get("Date"))

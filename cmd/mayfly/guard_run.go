@@ -78,14 +78,14 @@ func (c guardRunCommand) Run(ctx context.Context, s streams) error {
 	}
 	e, err := c.connect(ctx, serviceDynamoDB)
 	if err != nil {
-		return forbidden(err)
+		return adviseCredentials(err)
 	}
 	e.widen(c.Concurrency + 16)
 	if c.Deadlines == "" { // else it is a database as well
 		holdHeap()
 	}
 	bar := &sharedBar{bar: newBar(s.err)}
-	s = streams{bar.beside(s.out), bar.beside(s.err)}
+	s = streams{bar.above(s.out), bar.above(s.err)}
 	base := c.options(e)
 	base.Logger = c.logger(s.err)
 	shutDeadlines, err := c.openDeadlines(&base)
@@ -162,7 +162,7 @@ func (c guardRunCommand) guard(ctx context.Context, s streams, bar *sharedBar, e
 	var tables []*guarded
 	lines := &guardLines{out: s.out, json: c.JSON}
 	progress := &guardProgress{lines: lines, log: base.Logger, bar: bar, now: time.Now}
-	metrics := admin.NewGuard(func() []admin.GuardTable { return standing(tables) })
+	metrics := admin.NewGuard(func() []admin.GuardTable { return tableMetrics(tables) })
 	for _, name := range c.Table {
 		t := &guarded{table: name}
 		o := base

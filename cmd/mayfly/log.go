@@ -35,7 +35,7 @@ func (f logFlags) logger(w io.Writer) *slog.Logger {
 // handler would print Pebble's errors with a stack trace in the same line.
 func errorText(_ []string, a slog.Attr) slog.Attr {
 	if err, ok := a.Value.Any().(error); ok {
-		a.Value = slog.StringValue(briefly(err).Error())
+		a.Value = slog.StringValue(concise(err).Error())
 	}
 	return a
 }

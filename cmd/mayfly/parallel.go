@@ -2,12 +2,12 @@ package main
 
 import "sync"
 
-// inParallel calls f for each element, atOnce calls at a time, and returns the results in the order
-// of the elements.
-func inParallel[T, R any](atOnce int, all []T, f func(T) R) []R {
+// inParallel calls f for each element, parallelMax calls at a time, and returns the results in the
+// order of the elements.
+func inParallel[T, R any](parallelMax int, all []T, f func(T) R) []R {
 	results := make([]R, len(all))
 	var wait sync.WaitGroup
-	slots := make(chan struct{}, atOnce)
+	slots := make(chan struct{}, parallelMax)
 	for i, one := range all {
 		slots <- struct{}{}
 		wait.Go(func() {

@@ -112,7 +112,7 @@ func (c planRecordCommand) scrape(ctx context.Context) (planner.Scrape, error) {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return nil, advise(fmt.Errorf("nothing listens at %s", c.Metrics), "mayfly serve has /metrics on its own port, mayfly guard on --metrics-port")
 	case err != nil:
-		return nil, fmt.Errorf("--metrics: %w", shortly(err))
+		return nil, fmt.Errorf("--metrics: %w", reasonOf(err))
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {

@@ -29,7 +29,7 @@ func (c salvageCommand) Run(ctx context.Context, s streams) error {
 	tables, err := mayfly.Salvage(ctx, c.Dir, c.To, percent(losses.bar, "copying "+c.Dir), losses.add)
 	losses.end()
 	if err != nil {
-		return adviseStopped(err, c.Dir)
+		return adviseOffline(err, c.Dir)
 	}
 	copied := []map[string]any{}
 	for _, t := range tables {

@@ -43,7 +43,7 @@ const (
 	groupDefault     = "default"
 	zoneDefault      = "UTC"
 	headerCatchUp    = "X-Mayfly-Catch-Up"
-	atOnce           = 16 // number of parallel calls
+	parallelMax      = 16 // number of parallel calls
 )
 
 // scheduleFlags select the endpoint and the group of schedules.

@@ -95,7 +95,7 @@ func (c scheduleDeleteCommand) deleteAll(ctx context.Context, s streams, e *endp
 // user named it.
 func (c scheduleDeleteCommand) delete(ctx context.Context, e *endpoint, names []scheduleName) (deleted int, err error) {
 	client := e.scheduler()
-	failed := inParallel(atOnce, names, func(n scheduleName) error {
+	failed := inParallel(parallelMax, names, func(n scheduleName) error {
 		_, err := client.DeleteSchedule(ctx, &scheduler.DeleteScheduleInput{Name: &n.name, GroupName: &n.group})
 		return err
 	})

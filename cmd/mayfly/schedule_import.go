@@ -95,9 +95,9 @@ func (c scheduleImportCommand) Run(ctx context.Context, s streams) error {
 func (i *importer) run(ctx context.Context, file io.Reader, progress func(read int64, done int)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	lines := make(chan readLine, 4*atOnce)
+	lines := make(chan readLine, 4*parallelMax)
 	var workers sync.WaitGroup
-	for range atOnce {
+	for range parallelMax {
 		workers.Go(func() {
 			for l := range lines {
 				outcome, err := i.put(ctx, l.document)
@@ -148,7 +148,7 @@ type readLine struct {
 }
 
 // maxInARow is the number of consecutive failures, not caused by the lines, that ends the import.
-const maxInARow = 3 * atOnce
+const maxInARow = 3 * parallelMax
 
 // finish prints the report, and returns an error if lines failed.
 func (i *importer) finish(s streams, err error) error {

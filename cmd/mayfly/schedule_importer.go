@@ -63,7 +63,7 @@ func (i *importer) put(ctx context.Context, d *scheduleDocument) (outcome string
 	case err == nil:
 		return importCreated, nil
 	case answered(err, "ConflictException"):
-		return i.meet(ctx, d, wanted)
+		return i.compare(ctx, d, wanted)
 	}
 	return importFailed, i.endpoint.advise(err)
 }
@@ -119,8 +119,8 @@ func (i *importer) makeGroup(ctx context.Context, name string) error {
 	return err
 }
 
-// meet compares a schedule with an existing one of the same name, and returns the outcome.
-func (i *importer) meet(ctx context.Context, d, wanted *scheduleDocument) (outcome string, err error) {
+// compare compares a schedule with an existing one of the same name, and returns the outcome.
+func (i *importer) compare(ctx context.Context, d, wanted *scheduleDocument) (outcome string, err error) {
 	found := i.endpoint.describe(ctx, []scheduleName{{d.GroupName, d.Name}}, i.now())[0]
 	if found.err != nil {
 		return importFailed, found.err
@@ -128,7 +128,7 @@ func (i *importer) meet(ctx context.Context, d, wanted *scheduleDocument) (outco
 	if found.document == nil {
 		return importFailed, fmt.Errorf("schedule %s/%s was created and deleted by others meanwhile", d.GroupName, d.Name)
 	}
-	differ := differing(found.document, d, i.now())
+	differ := differences(found.document, d, i.now())
 	switch {
 	case len(differ) == 0:
 		return importUnchanged, nil
@@ -144,8 +144,8 @@ func (i *importer) meet(ctx context.Context, d, wanted *scheduleDocument) (outco
 	return importReplaced, nil
 }
 
-// differing returns the names of the members in which two schedules differ.
-func differing(have, want *scheduleDocument, now time.Time) (names []string) {
+// differences returns the names of the members in which two schedules differ.
+func differences(have, want *scheduleDocument, now time.Time) (names []string) {
 	one, other := have.members(now), want.members(now)
 	if have.kept == nil { // CatchUp is unknown
 		delete(other, "CatchUp")

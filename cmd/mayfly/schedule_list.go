@@ -128,7 +128,7 @@ type described struct {
 // describe returns schedules with the times of their next firings.
 func (e *endpoint) describe(ctx context.Context, names []scheduleName, now time.Time) []described {
 	client := e.scheduler()
-	all := inParallel(atOnce, names, func(n scheduleName) described {
+	all := inParallel(parallelMax, names, func(n scheduleName) described {
 		d, err := e.getSchedule(ctx, client, n.group, n.name)
 		if answered(err, "ResourceNotFoundException") {
 			return described{}

@@ -98,7 +98,7 @@ func (b *brokerIngest) run(ctx context.Context) error {
 		}{b.name, report}))
 	} else if report.Messages > 0 || err == nil {
 		fmt.Fprintf(b.s.out, "%s: %s written of %s, in %s\n", b.name, counted(int(report.Written), "sample"), counted(int(report.Messages), "message"), b.progress.took())
-		b.c.tellDetails(b.s, report, b.rejects.path)
+		b.c.printDetails(b.s, report, b.rejects.path)
 	}
 	switch {
 	case err != nil:

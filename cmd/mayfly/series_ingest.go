@@ -161,7 +161,7 @@ func (c seriesIngestCommand) file(ctx context.Context, s streams, e *endpoint, w
 			return err
 		}
 	} else if report.Lines > 0 {
-		c.tell(s, name, report, rejects, p.took())
+		c.print(s, name, report, rejects, p.took())
 	}
 	switch {
 	case err == nil:
@@ -192,16 +192,16 @@ func (c seriesIngestCommand) checkpointName(name string) string {
 	return name
 }
 
-func (c seriesIngestCommand) tell(s streams, name string, r timeseries.Report, rejects *rejectsFile, took time.Duration) {
+func (c seriesIngestCommand) print(s streams, name string, r timeseries.Report, rejects *rejectsFile, took time.Duration) {
 	if r.Resumed > 0 {
 		fmt.Fprintf(s.out, "%s: continued after line %d\n", name, r.Resumed)
 	}
 	fmt.Fprintf(s.out, "%s: %s written of %s, in %s\n", name, counted(int(r.Written), "sample"), counted(int(r.Lines), "line"), took)
-	c.tellDetails(s, r, rejects.path)
+	c.printDetails(s, r, rejects.path)
 }
 
-// tellDetails prints the remaining details of a report.
-func (c seriesIngestCommand) tellDetails(s streams, r timeseries.Report, rejects string) {
+// printDetails prints the remaining details of a report.
+func (c seriesIngestCommand) printDetails(s streams, r timeseries.Report, rejects string) {
 	if r.OutOfOrder > 0 {
 		fmt.Fprintf(s.out, "%d were out of order and are sorted now\n", r.OutOfOrder)
 	}

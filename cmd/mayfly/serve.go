@@ -88,7 +88,7 @@ func (c serveCommand) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return errors.Join(err, closeDB(db), shut())
 	}
-	fmt.Fprintln(s.out, c.keeping())
+	fmt.Fprintln(s.out, c.storageText())
 	if c.Expiry == mayfly.ExpiryAWS {
 		fmt.Fprintf(s.out, "--expiry aws: expired items stay visible until removed, after a delay (%s, seed %d)\n", c.ExpiryDelay, c.ExpirySeed)
 	}
@@ -96,8 +96,8 @@ func (c serveCommand) Run(ctx context.Context, s streams) error {
 	return errors.Join(serveHTTP(ctx, db, listener), stop(), closeDB(db), shut())
 }
 
-// keeping describes where the data is stored.
-func (c serveCommand) keeping() string {
+// storageText describes where the data is stored.
+func (c serveCommand) storageText() string {
 	switch {
 	case c.Data != "":
 		return "mayfly keeps its data in " + c.Data
