@@ -94,7 +94,11 @@ func (o Options) withDefaults() (Options, error) {
 		o.Progress = func(Step) {}
 	}
 	const itemsMax = 10_000_000
-	errs := []error{
+	var errs []error
+	for _, n := range o.Connections {
+		errs = append(errs, within("--connections", n, 1, 1024))
+	}
+	errs = append(errs,
 		within("--rounds", o.Rounds, 1, 100),
 		within("--items", o.Items, 100, itemsMax),
 		within("--expiring", o.Expiring, 100, itemsMax),
@@ -102,10 +106,7 @@ func (o Options) withDefaults() (Options, error) {
 		within("--pending", o.Pending, 0, itemsMax),
 		within("--duration", o.Duration, 10*time.Millisecond, 10*time.Minute),
 		within("--spread", o.Spread, time.Second, time.Hour),
-	}
-	for _, n := range o.Connections {
-		errs = append(errs, within("--connections", n, 1, 1024))
-	}
+	)
 	if _, known := durabilities[o.Durability]; !known {
 		errs = append(errs, fmt.Errorf("--durability: %q is not one of sync, async, memory", o.Durability))
 	}
