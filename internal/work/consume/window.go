@@ -1,6 +1,7 @@
 package consume
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -99,8 +100,18 @@ type position struct {
 func (w *window) position() position {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.checkMarkLocked()
 	held := len(w.mu.entries)
 	return position{w.mu.low, held, w.mu.bytes, w.mu.ended && held == 0}
+}
+
+// checkMarkLocked checks that the low-water mark passes no record that is not done.
+func (w *window) checkMarkLocked() {
+	if !invariant.Enabled {
+		return
+	}
+	passed := slices.IndexFunc(w.mu.entries, func(e entry) bool { return e.sequence == w.mu.low })
+	invariant.CheckUnless(passed < 0, []invariant.Fault{invariant.JumpMark}, "the mark %q passes %d records, of which the first is not done", w.mu.low, passed+1)
 }
 
 // last returns the sequence number of the last record added, or "".

@@ -63,5 +63,8 @@ func TestLowWaterMark(t *testing.T) {
 		if check() == "" {
 			t.Errorf("the law did not notice %v", invariant.JumpMark)
 		}
+		if !noticed(invariant.JumpMark) {
+			t.Errorf("no check noticed %v", invariant.JumpMark)
+		}
 	})
 }
