@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,28 +16,16 @@ import (
 )
 
 // gate admits calls of one target: a limited number at once, and deliveries at a limited rate.
-//
-// Groups take turns, so that many callers of one do not delay another. The callers of a group are
-// admitted in the order of their arrival: only the first waits for a place and for the rate, and the
-// others wait behind it.
+// Groups of callers take turns at both limits.
 type gate struct {
 	*Courier
 	name    string
 	target  target.Target
 	limits  target.Limits
+	places  *turns
 	limiter *rate.Limiter // nil: no limit
-	places  chan struct{} // has an element for each call that is admitted and not over
+	pacing  *turns        // its only place is for the caller that waits for the rate
 	calls   atomic.Int64  // calls of the target that have not returned
-	crowds  struct {
-		sync.Mutex
-		byGroup map[string]*crowd
-	}
-}
-
-// crowd has the callers of one group that are not admitted yet.
-type crowd struct {
-	size  int           // number of callers
-	first chan struct{} // has an element while there is a first caller
 }
 
 const (
@@ -71,8 +58,7 @@ func newGate(d *Courier, l Lane) *gate {
 	l.Limits.Concurrency = min(l.Limits.Concurrency, concurrencyMax)
 	l.Limits.Batch = min(max(l.Limits.Batch, 1), batchMax)
 	l.Limits.Timeout = min(max(l.Limits.Timeout, timeoutMin), timeoutMax)
-	made := &gate{Courier: d, name: l.Name, target: l.Target, limits: l.Limits, places: make(chan struct{}, l.Limits.Concurrency)}
-	made.crowds.byGroup = map[string]*crowd{}
+	made := &gate{Courier: d, name: l.Name, target: l.Target, limits: l.Limits, places: newTurns(l.Limits.Concurrency), pacing: newTurns(1)}
 	if perSecond := l.Limits.PerSecond; perSecond > 0 && !math.IsInf(perSecond, 0) {
 		const burst = 0.05 // in seconds: shorter waits are below the resolution of timers
 		made.limiter = rate.NewLimiter(rate.Limit(perSecond), max(l.Limits.Batch, int(perSecond*burst)))
@@ -100,7 +86,7 @@ func (g *gate) enter(ctx context.Context, group string, n int) error {
 		return ctx.Err()
 	}
 	if ctx.Err() != nil || !g.begin() {
-		g.freePlace()
+		g.places.free()
 		return cmp.Or(ctx.Err(), context.Canceled)
 	}
 	return nil
@@ -108,59 +94,24 @@ func (g *gate) enter(ctx context.Context, group string, n int) error {
 
 func (g *gate) leave() {
 	g.attempts.running.Done()
-	g.freePlace()
+	g.places.free()
 }
 
-// admit waits for a place, and then calls pace, which may wait for the rate. It returns false once ctx
-// is done, and has taken no place then.
+// admit waits for a place, and then calls pace, which may wait for the rate. It returns false, and
+// has taken no place, if ctx is done before.
 func (g *gate) admit(ctx context.Context, group string, pace func()) bool {
-	crowd := g.join(group)
-	defer g.quit(group, crowd)
-	if !insert(ctx, crowd.first) {
-		return false
+	if g.limiter != nil {
+		if !g.pacing.take(ctx, group) {
+			return false
+		}
+		defer g.pacing.free()
 	}
-	defer func() { <-crowd.first }()
-	if !insert(ctx, g.places) {
+	if !g.places.take(ctx, group) {
 		return false
 	}
 	pace()
 	return true
 }
-
-func (g *gate) join(group string) *crowd {
-	g.crowds.Lock()
-	defer g.crowds.Unlock()
-	c := g.crowds.byGroup[group]
-	if c == nil {
-		c = &crowd{first: make(chan struct{}, 1)}
-		g.crowds.byGroup[group] = c
-	}
-	c.size++
-	return c
-}
-
-func (g *gate) quit(group string, c *crowd) {
-	g.crowds.Lock()
-	defer g.crowds.Unlock()
-	if c.size--; c.size == 0 {
-		delete(g.crowds.byGroup, group)
-	}
-}
-
-// insert adds an element to a channel, after callers that came before. It returns false once ctx is
-// done.
-func insert(ctx context.Context, c chan struct{}) bool {
-	select {
-	case c <- struct{}{}:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-func (g *gate) freePlace() { <-g.places }
-
-func (g *gate) hasPlace() bool { return len(g.places) < cap(g.places) }
 
 // reserve counts n deliveries, and returns the time until the rate admits them.
 func (g *gate) reserve(n int) time.Duration {

@@ -50,8 +50,8 @@ func TestGateOrder(t *testing.T) {
 			synctest.Wait()
 		}
 		callers.Wait()
-		if want := []int{0, 1, 2, 4, 5}; !slices.Equal(order, want) || len(g.places) > 0 {
-			t.Errorf("admitted: %v, want %v; %d places are taken", order, want, len(g.places))
+		if want := []int{0, 1, 2, 4, 5}; !slices.Equal(order, want) || g.places.mu.free != 2 {
+			t.Errorf("admitted: %v, want %v; %d places are free", order, want, g.places.mu.free)
 		}
 	})
 }
@@ -73,12 +73,12 @@ func TestGateRate(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := g.enter(ctx, "", 10); !errors.Is(err, context.DeadlineExceeded) || len(g.places) > 0 {
-			t.Errorf("a caller that gives up: %v; %d places are taken", err, len(g.places))
+		if err := g.enter(ctx, "", 10); !errors.Is(err, context.DeadlineExceeded) || g.places.mu.free != 1 {
+			t.Errorf("a caller that gives up: %v; %d places are free", err, g.places.mu.free)
 		}
 		time.AfterFunc(time.Second, func() { g.stop(func() {}) })
-		if err := g.enter(t.Context(), "", 10); !errors.Is(err, context.Canceled) || len(g.places) > 0 {
-			t.Errorf("at the courier's end: %v; %d places are taken", err, len(g.places))
+		if err := g.enter(t.Context(), "", 10); !errors.Is(err, context.Canceled) || g.places.mu.free != 1 {
+			t.Errorf("at the courier's end: %v; %d places are free", err, g.places.mu.free)
 		}
 	})
 }
@@ -149,7 +149,7 @@ func TestGateTurns(t *testing.T) {
 }
 
 // Calls and queued parcels together do not exceed the concurrency. Afterwards nothing is left of
-// them: no worker, no place and no crowd.
+// them: no worker and no taken place.
 func TestGateShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBusy(t, target.Limits{Concurrency: 3})
@@ -167,8 +167,8 @@ func TestGateShared(t *testing.T) {
 		all.Wait()
 		synctest.Wait()
 		l := b.lanes.byName["x"]
-		if b.most != 3 || len(b.began) != 60 || l.mu.workers > 0 || len(l.places) > 0 || len(l.crowds.byGroup) > 0 {
-			t.Errorf("%d at once, %d began; %d workers, %d places, %d crowds", b.most, len(b.began), l.mu.workers, len(l.places), len(l.crowds.byGroup))
+		if b.most != 3 || len(b.began) != 60 || l.mu.workers > 0 || l.places.mu.free != 3 {
+			t.Errorf("%d at once, %d began; %d workers, %d free places", b.most, len(b.began), l.mu.workers, l.places.mu.free)
 		}
 	})
 }

@@ -101,7 +101,7 @@ func (l *lane) tellRoomLocked() {
 
 func (l *lane) queueLocked(t *task) {
 	t.began = l.elapsed()
-	if l.mu.queue.size == 0 && l.mu.workers < l.limits.Concurrency && l.hasPlace() {
+	if l.mu.queue.size == 0 && l.mu.workers < l.limits.Concurrency && l.places.hasFree() {
 		l.mu.started, l.mu.waited = t.began, 0 // a worker is free: the task counts as begun
 	}
 	l.mu.queue.push(t)
@@ -126,7 +126,7 @@ func (l *lane) work() {
 		if len(tasks) > 0 {
 			l.attempt(tasks)
 		}
-		l.freePlace()
+		l.places.free()
 		if len(tasks) == 0 {
 			return
 		}

@@ -1,0 +1,93 @@
+package deliver
+
+import (
+	"context"
+	"slices"
+	"sync"
+)
+
+// turns has places, each for one caller at a time. Groups of waiting callers take turns, so that
+// many callers of one do not delay another. The callers of a group keep the order of their arrival.
+type turns struct {
+	mu struct {
+		sync.Mutex
+		free    int       // free places; 0 if a caller waits
+		waiting []*waiter // by round
+		round   int       // round of the latest admitted caller that had waited
+	}
+}
+
+// waiter is a caller that waits. Each round has at most one caller of each group.
+type waiter struct {
+	group    string
+	round    int
+	admitted chan struct{} // closed when the caller has a place
+}
+
+func newTurns(places int) *turns {
+	t := &turns{}
+	t.mu.free = places
+	return t
+}
+
+// take waits for a place. It returns false, and takes none, if ctx is done before.
+func (t *turns) take(ctx context.Context, group string) bool {
+	t.mu.Lock()
+	if t.mu.free > 0 {
+		t.mu.free--
+		t.mu.Unlock()
+		return true
+	}
+	w := t.waitLocked(group)
+	t.mu.Unlock()
+	select {
+	case <-w.admitted:
+		return true
+	case <-ctx.Done():
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	at := slices.Index(t.mu.waiting, w)
+	if at >= 0 {
+		t.mu.waiting = slices.Delete(t.mu.waiting, at, at+1)
+	}
+	return at < 0 // it was admitted meanwhile
+}
+
+// waitLocked adds a caller to the round after its group's latest.
+func (t *turns) waitLocked(group string) *waiter {
+	w := &waiter{group: group, round: t.mu.round, admitted: make(chan struct{})}
+	for _, before := range t.mu.waiting {
+		if before.group == group {
+			w.round = before.round
+		}
+	}
+	w.round++
+	at := len(t.mu.waiting)
+	for at > 0 && t.mu.waiting[at-1].round > w.round {
+		at--
+	}
+	t.mu.waiting = slices.Insert(t.mu.waiting, at, w)
+	return w
+}
+
+// free frees a place, for the caller whose turn it is.
+func (t *turns) free() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.mu.waiting) == 0 {
+		t.mu.free++
+		return
+	}
+	next := t.mu.waiting[0]
+	t.mu.waiting = slices.Delete(t.mu.waiting, 0, 1)
+	t.mu.round = next.round
+	close(next.admitted)
+}
+
+// hasFree reports whether a place is free.
+func (t *turns) hasFree() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.mu.free > 0
+}
