@@ -42,7 +42,7 @@ func (r *reading) keep(ctx context.Context) {
 		case <-r.moved:
 		case <-k.tick:
 		case <-ctx.Done():
-			k.last(context.WithoutCancel(ctx))
+			k.saveLast(context.WithoutCancel(ctx))
 			return
 		}
 		k.report()
@@ -123,8 +123,8 @@ func (k *keeper) hasSaved(checkpoint string) {
 	k.progress.Checkpoint(k.shard, checkpoint)
 }
 
-// last saves the checkpoint at the end of the reading.
-func (k *keeper) last(ctx context.Context) {
+// saveLast saves the checkpoint at the end of the reading, within a limit.
+func (k *keeper) saveLast(ctx context.Context) {
 	k.report()
 	checkpoint, save, _ := k.due()
 	if k.lost || !save {

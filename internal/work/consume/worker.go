@@ -269,7 +269,7 @@ func (w *worker) share(ctx context.Context, ready []lease.Row, workers []string,
 	if w.leases.Exclusive() {
 		share = len(ready)
 	}
-	mine := w.own(share)
+	mine := w.leaveExcess(share)
 	w.changed = false
 	for _, row := range lease.Shuffled(ready, w.leases.Owner()) {
 		if w.reads(row.Shard) || !w.leases.Free(row) {
@@ -295,9 +295,9 @@ func (w *worker) share(ctx context.Context, ready []lease.Row, workers []string,
 	return nil
 }
 
-// own asks the readers beyond the share to leave, and returns the number of shards that this worker
-// keeps.
-func (w *worker) own(share int) int {
+// leaveExcess asks the readers beyond the share to leave, and returns the number of shards that this
+// worker keeps.
+func (w *worker) leaveExcess(share int) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var staying []string

@@ -84,8 +84,8 @@ func unpackBody(stored []byte, encoding string) ([]byte, error) {
 // partKey returns the key of part n of a body.
 type partKey func(id string, n int) map[string]types.AttributeValue
 
-// kept identifies the stored parts of a body in the table of parked parcels.
-type kept struct {
+// bodyParts identifies the stored parts of a body in the table of parked parcels.
+type bodyParts struct {
 	parts      int // 0: the body has no parts
 	generation string
 }
@@ -101,30 +101,30 @@ func generationOf(parts [][]byte) string {
 }
 
 // mark adds the number and generation of the parts to an item.
-func (k kept) mark(item map[string]types.AttributeValue) {
-	item[attrParts], item[attrEncoding] = attr.Int(k.parts), attr.S(gzipped)
-	item[attrOfParts] = attr.S(k.generation)
+func (b bodyParts) mark(item map[string]types.AttributeValue) {
+	item[attrParts], item[attrEncoding] = attr.Int(b.parts), attr.S(gzipped)
+	item[attrOfParts] = attr.S(b.generation)
 }
 
 // key returns the key of a part.
-func (k kept) key(id string, n int) map[string]types.AttributeValue {
-	if k.generation == "" { // written by an earlier version
+func (b bodyParts) key(id string, n int) map[string]types.AttributeValue {
+	if b.generation == "" { // written by an earlier version
 		return retryKey(id, fmt.Sprintf("body#%04d", n))
 	}
-	return retryKey(id, fmt.Sprintf("body#%s#%04d", k.generation, n))
+	return retryKey(id, fmt.Sprintf("body#%s#%04d", b.generation, n))
 }
 
 // endedKey returns the key of a temporary item. It records that the parcel has ended and that its
 // parts are being deleted.
-func (k kept) endedKey(id string) map[string]types.AttributeValue {
-	return retryKey(id, partEnded+k.generation)
+func (b bodyParts) endedKey(id string) map[string]types.AttributeValue {
+	return retryKey(id, partEnded+b.generation)
 }
 
 // removals returns the deletions of the parts.
-func (k kept) removals(table, id string) []write {
-	all := make([]write, k.parts)
+func (b bodyParts) removals(table, id string) []write {
+	all := make([]write, b.parts)
 	for i := range all {
-		all[i] = remove(table, k.key(id, i))
+		all[i] = remove(table, b.key(id, i))
 	}
 	return all
 }

@@ -65,7 +65,7 @@ func (d *Courier) bury(t *task, exhausted string) {
 		if cut {
 			d.observe(t, DeadLetterTruncated, "")
 		}
-		d.accept(d.attempts.ctx, &task{parcel: letter, done: end, hasty: true})
+		d.accept(d.attempts.ctx, &task{parcel: letter, done: end, impatient: true})
 	}))
 }
 

@@ -260,7 +260,7 @@ func redrive(ctx context.Context, db *dynamodb.Client, id string, item map[strin
 	table := retriesSpec(attr.String(item[attrOf]))
 	if packed := packBody(retry, letter.Body); len(packed) > 0 {
 		// a new generation: the failed parcel's parts may be about to be deleted
-		anew := kept{len(packed), rand.Text()}
+		anew := bodyParts{len(packed), rand.Text()}
 		anew.mark(retry)
 		parts = partPuts(table.Name, anew.key, id, packed)
 	}

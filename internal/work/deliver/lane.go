@@ -53,7 +53,7 @@ const (
 func (l *lane) push(ctx context.Context, t *task) {
 	for {
 		l.mu.Lock()
-		closed, room, patient := l.mu.closed, l.mu.queue.hasRoom(t.parcel.Group), !t.hasty && l.flowsLocked()
+		closed, room, patient := l.mu.closed, l.mu.queue.hasRoom(t.parcel.Group), !t.impatient && l.flowsLocked()
 		if room && !closed {
 			l.queueLocked(t)
 		}

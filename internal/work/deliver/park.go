@@ -43,7 +43,8 @@ func (b Backoff) pause(n int) time.Duration {
 	return retry.Policy{First: b.First, Most: b.Most}.Pause(n)
 }
 
-// settled is called when the consequence of a task is durable.
+// settled calls the done of a task's source, once the consequence of the attempt is durable. That of a
+// slow task was called when its parcel was secured.
 func (d *Courier) settled(t *task) {
 	if t.secured == nil { // the task is over, so secured no longer changes
 		t.done()
@@ -65,17 +66,17 @@ func (d *Courier) park(t *task, parcel Parcel, due time.Time, done func()) {
 		attrDue:    attr.Seconds(due),
 		attrParcel: attr.S(text),
 	}
-	if t.kept.parts > 0 { // the parts are stored already
-		t.kept.mark(item)
+	if t.stored.parts > 0 { // the parts are stored already
+		t.stored.mark(item)
 		d.writer.add(put(d.parked, item, done))
 		return
 	}
 	parts := packBody(item, parcel.Delivery.Body)
 	if len(parts) > 0 {
-		t.kept = kept{len(parts), generationOf(parts)}
-		t.kept.mark(item)
+		t.stored = bodyParts{len(parts), generationOf(parts)}
+		t.stored.mark(item)
 	}
-	d.writer.addBehind(partPuts(d.parked, t.kept.key, parcel.Delivery.ID, parts), put(d.parked, item, done))
+	d.writer.addBehind(partPuts(d.parked, t.stored.key, parcel.Delivery.ID, parts), put(d.parked, item, done))
 }
 
 // partPuts returns the writes of a body's parts.
@@ -102,12 +103,12 @@ func (d *Courier) unpark(t *task, done func()) {
 	if t.secured != nil {
 		first = append(first, remove(d.parked, retryKey(id, partParcel)))
 	}
-	if t.kept.parts > 0 {
-		ended := t.kept.endedKey(id)
-		ended[attrDue], ended[attrParts] = attr.Seconds(d.o.Now().Add(endedKept)), attr.Int(t.kept.parts)
+	if t.stored.parts > 0 {
+		ended := t.stored.endedKey(id)
+		ended[attrDue], ended[attrParts] = attr.Seconds(d.o.Now().Add(endedKept)), attr.Int(t.stored.parts)
 		first = append(first, put(d.parked, ended, done))
 	} else {
 		defer done()
 	}
-	d.writer.addBehind(first, t.kept.removals(d.parked, id)...)
+	d.writer.addBehind(first, t.stored.removals(d.parked, id)...)
 }

@@ -84,7 +84,7 @@ type parked struct {
 	parcel   Parcel
 	body     []byte
 	encoding string
-	kept     kept
+	stored   bodyParts
 }
 
 // errNoParcel is the error for an item that is not a parked parcel.
@@ -105,8 +105,8 @@ func readParked(item attr.Item) (p parked, err error) {
 		return p, err
 	}
 	p.encoding = attr.String(item[attrEncoding])
-	p.kept.parts, err = partsIn(item)
-	p.kept.generation = attr.String(item[attrOfParts])
+	p.stored.parts, err = partsIn(item)
+	p.stored.generation = attr.String(item[attrOfParts])
 	return p, err
 }
 
@@ -171,7 +171,7 @@ func (d *Courier) cleanUp(ctx context.Context, f timer.Firing) error {
 	err = retry.Until(ctx, d.o.Logger, retry.Calls, "look for a parked delivery", func() error {
 		item, err := d.item(ctx, retryKey(id, partParcel))
 		if err == nil && item == nil { // otherwise the parcel was handed over again
-			d.writer.add(kept{parts, generation}.removals(d.parked, id)...)
+			d.writer.add(bodyParts{parts, generation}.removals(d.parked, id)...)
 		}
 		return err
 	})
@@ -201,7 +201,7 @@ func (d *Courier) resume(ctx context.Context, f timer.Firing) error {
 		return nil // its attempt is still running: no other may begin
 	}
 	missing := 0
-	if p.kept.parts > 0 {
+	if p.stored.parts > 0 {
 		err := retry.Until(ctx, d.o.Logger, retry.Calls, "read the parts of a body", func() (err error) {
 			missing, err = d.gather(ctx, &p)
 			return err
@@ -213,7 +213,7 @@ func (d *Courier) resume(ctx context.Context, f timer.Firing) error {
 		case err != nil:
 			return err
 		case missing > 0:
-			d.lose(p, fmt.Sprintf("part %d of the %d of its body is missing", missing, p.kept.parts), f.Done)
+			d.lose(p, fmt.Sprintf("part %d of the %d of its body is missing", missing, p.stored.parts), f.Done)
 			return nil
 		}
 	}
@@ -221,7 +221,7 @@ func (d *Courier) resume(ctx context.Context, f timer.Firing) error {
 		d.lose(p, "its body cannot be unpacked: "+err.Error(), f.Done)
 		return nil
 	}
-	d.accept(ctx, &task{parcel: p.parcel, done: f.Done, kept: p.kept})
+	d.accept(ctx, &task{parcel: p.parcel, done: f.Done, stored: p.stored})
 	return nil
 }
 
@@ -241,12 +241,12 @@ func (d *Courier) gather(ctx context.Context, p *parked) (missing int, err error
 		return 0, retry.Final(errHandled)
 	}
 	found := 0
-	p.body, found, err = readParts(ctx, d.o.DB, d.parked, p.kept.key, id, p.kept.parts)
-	if err != nil || found == p.kept.parts {
+	p.body, found, err = readParts(ctx, d.o.DB, d.parked, p.stored.key, id, p.stored.parts)
+	if err != nil || found == p.stored.parts {
 		return 0, err
 	}
 	p.body = nil
-	ended, err := d.item(ctx, p.kept.endedKey(id))
+	ended, err := d.item(ctx, p.stored.endedKey(id))
 	if err == nil && ended != nil {
 		return 0, retry.Final(errHandled)
 	}
@@ -259,7 +259,7 @@ const codeUnreadable = "UnreadableJob"
 // lose makes a dead letter of a damaged parked parcel.
 func (d *Courier) lose(p parked, message string, done func()) {
 	d.o.Logger.Error("a parked delivery cannot be read and becomes a dead letter", "id", p.parcel.Delivery.ID, "error", message)
-	t := &task{parcel: d.prepare(p.parcel), done: done, kept: p.kept, state: over}
+	t := &task{parcel: d.prepare(p.parcel), done: done, stored: p.stored, state: over}
 	if t.parcel.fits() != "" {
 		t.parcel.shrink()
 	}

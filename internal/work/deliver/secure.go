@@ -77,13 +77,13 @@ func (l *lane) overflow(t *task) {
 	l.observe(t, LaneFull, "")
 	next := t.parcel
 	next.Waits++
-	l.park(t, next, l.o.Now().Add(l.respite(next.Waits)), t.done)
+	l.park(t, next, l.o.Now().Add(l.parkingTime(next.Waits)), t.done)
 }
 
-// respite returns the time for which a parcel is parked after its lane was full several times in a
+// parkingTime returns the time for which a parcel is parked after its lane was full several times in a
 // row. It grows each time, so that a dead target costs little. For a slow target it extends to the
 // parcel's turn at the lane's pace.
-func (l *lane) respite(waits int) time.Duration {
+func (l *lane) parkingTime(waits int) time.Duration {
 	wait := l.o.Backoff.pause(waits)
 	return max(wait/2+time.Duration(float64(wait/2)*l.o.Jitter()), l.slot(l.o.Backoff.Most))
 }
@@ -139,7 +139,8 @@ func (s *slowTasks) join(id string, ended func()) bool {
 	return true
 }
 
-// end is called when the consequence of a slow task is durable.
+// end ends a slow task whose consequence is durable: delivered, parked again, or a dead letter. The
+// sources that handed the same delivery over meanwhile learn that it is done.
 func (s *slowTasks) end(t *task) {
 	s.Lock()
 	known := s.byID[t.parcel.Delivery.ID]

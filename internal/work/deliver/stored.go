@@ -130,7 +130,9 @@ const (
 	storedRest = 6 << 10
 )
 
-// shrink cuts a parcel so that it can be stored.
+// shrink cuts the texts and the body of a parcel that does not fit, so that its dead letter can be
+// stored. It drops parameters and attributes, and replaces an ID that is missing or too long by a
+// hash of the delivery, which is the same at each attempt.
 func (j *Parcel) shrink() {
 	d := &j.Delivery
 	if d.ID == "" || len(d.ID) > idMax {

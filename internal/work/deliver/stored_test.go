@@ -97,7 +97,7 @@ func FuzzParked(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if p.parcel.Delivery.ID == "" || p.kept.parts < 0 || p.kept.parts > partsMax {
+		if p.parcel.Delivery.ID == "" || p.stored.parts < 0 || p.stored.parts > partsMax {
 			t.Fatalf("%+v", p)
 		}
 		if p.parcel.Delivery.Body, err = unpackBody(p.body, p.encoding); err != nil {

@@ -6,11 +6,11 @@ import (
 
 // task is a parcel in a lane.
 type task struct {
-	parcel Parcel
-	target string // name of the lane, or the ARN if there is none
-	done   func() // done of the source
-	hasty  bool   // does not wait for room in the queue
-	kept   kept   // its parts in the table of parked parcels
+	parcel    Parcel
+	target    string    // name of the lane, or the ARN if there is none
+	done      func()    // done of the source
+	impatient bool      // does not wait for room in the queue
+	stored    bodyParts // its parts in the table of parked parcels
 
 	// Guarded by lane.mu.
 	state state

@@ -52,7 +52,7 @@ func (c *Crew) Meet(ctx context.Context, rows map[string]Row) ([]string, error) 
 				return nil, err
 			}
 			if now.Term != 0 { // the worker is back: none of its leases is free
-				c.leases.shown(now)
+				c.leases.noteChange(now)
 				workers = append(workers, name)
 			}
 		}

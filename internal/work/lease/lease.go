@@ -103,8 +103,8 @@ func (l *Leases) drop(h *Lease) {
 	}
 }
 
-// shown records that a row has just changed.
-func (l *Leases) shown(r Row) {
+// noteChange records that a row has just changed: its owner is alive now.
+func (l *Leases) noteChange(r Row) {
 	now := l.o.Elapsed()
 	l.mu.Lock()
 	defer l.mu.Unlock()
