@@ -66,8 +66,8 @@ func parse[T any](field *T, text string, read func(string) (T, error)) (err erro
 	return err
 }
 
-// readSettings reads an environment, NAME=value each, and reports all that is wrong with it. An
-// empty value is none.
+// readSettings reads an environment, NAME=value each. The error has a line for each invalid
+// setting. An empty value counts as no setting.
 func readSettings(environment []string) (*settings, error) {
 	s := &settings{}
 	var wrong []error
@@ -106,7 +106,8 @@ func readSettings(environment []string) (*settings, error) {
 	return s, nil
 }
 
-// handler is the function.
+// handler returns the function that Lambda calls: guard's sweep, or its stream function. Its
+// clients have the configuration of the account.
 func (s *settings) handler(config aws.Config) any {
 	s.options.DB = dynamodb.NewFromConfig(config)
 	s.options.Scheduler = scheduler.NewFromConfig(config)

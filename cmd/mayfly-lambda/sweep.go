@@ -21,8 +21,8 @@ type scheduled struct {
 	Time time.Time `json:"time"`
 }
 
-// handle sweeps. A sweep that could not be completed is an error, so that it is seen; the next one
-// goes on all the same.
+// handle sweeps up to the event's nominal time. A sweep that could not be completed is an error, so
+// that Lambda's metrics show it; the next one continues from its progress.
 func (s *sweep) handle(ctx context.Context, event scheduled) (guard.SweepReport, error) {
 	var at time.Time // the present
 	if s.ahead > 0 {

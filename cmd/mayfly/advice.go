@@ -70,7 +70,7 @@ func (e *endpoint) advise(err error) error {
 	return concise(err)
 }
 
-// otherServer returns what to do about an endpoint without the API of a service.
+// otherServer returns the advice for an endpoint without the API of a service.
 func otherServer(service string) string {
 	next := "set --endpoint to a server that does"
 	if service != dynamodb.ServiceID {

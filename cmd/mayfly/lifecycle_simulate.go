@@ -176,7 +176,7 @@ func (sim *simulation) pass(ctx context.Context, b bar, name string, attributes 
 	return nil
 }
 
-// observe counts a change.
+// observe records a change: in the trace, if there is one, and a transition by time in the counts.
 func (sim *simulation) observe(c lifecycle.Change) {
 	sim.mu.Lock()
 	defer sim.mu.Unlock()

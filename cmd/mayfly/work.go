@@ -24,7 +24,8 @@ type workFlags struct {
 	logFlags
 }
 
-// options adds to o what all workers of an endpoint have in common.
+// options adds the settings that all workers of an endpoint share to o: clients, clock, leases
+// and log.
 func (f workFlags) options(s streams, e *endpoint, o host.Options) host.Options {
 	o.DB, o.Streams, o.Clock, o.Region = e.dynamodb(), e.streams(), clock.New(), e.config.Region
 	o.Leases, o.Logger = lease.Options{Duration: f.Lease}, f.logger(s.err)
