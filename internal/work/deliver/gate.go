@@ -82,7 +82,7 @@ func (g *gate) enter(ctx context.Context, group string, n int) error {
 			clock.Pause(delay, ctx.Done())
 		}
 	}
-	if !g.admit(ctx, group, pace) {
+	if !g.admit(ctx, group, 1, pace) {
 		return ctx.Err()
 	}
 	if ctx.Err() != nil || !g.begin() {
@@ -99,14 +99,27 @@ func (g *gate) leave() {
 
 // admit waits for a place, and then calls pace, which may wait for the rate. It returns false, and
 // has taken no place, if ctx is done before.
-func (g *gate) admit(ctx context.Context, group string, pace func()) bool {
+func (g *gate) admit(ctx context.Context, group string, weight int, pace func()) bool {
 	if g.limiter != nil {
-		if !g.pacing.take(ctx, group) {
+		if !g.pacing.take(ctx, group, weight) {
 			return false
 		}
 		defer g.pacing.free()
 	}
-	if !g.places.take(ctx, group) {
+	if !g.places.take(ctx, group, weight) {
+		return false
+	}
+	pace()
+	return true
+}
+
+// admitAgain is admit for a caller that has a place. It gives the place to others whose turn it is.
+func (g *gate) admitAgain(ctx context.Context, group string, weight int, pace func()) bool {
+	if g.limiter != nil { // the turn at the rate comes first, and needs no place
+		g.places.free()
+		return g.admit(ctx, group, weight, pace)
+	}
+	if !g.places.yield(ctx, group, weight) {
 		return false
 	}
 	pace()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -83,16 +84,17 @@ func TestGateRate(t *testing.T) {
 	})
 }
 
-// A courier whose only target takes a second for each call, and no writes.
+// A courier whose only target takes a second, or another duration, for each call, and no writes.
 type busy struct {
 	*Courier
 	mu          sync.Mutex
 	began       map[string]time.Duration // by ID
 	under, most int                      // calls under way, at present and at most
+	takes       time.Duration            // duration of a call
 }
 
 func newBusy(t *testing.T, limits target.Limits) *busy {
-	b := &busy{began: map[string]time.Duration{}}
+	b := &busy{began: map[string]time.Duration{}, takes: time.Second}
 	to := func(_ context.Context, deliveries []target.Delivery) []error {
 		b.mu.Lock()
 		b.under++
@@ -101,7 +103,7 @@ func newBusy(t *testing.T, limits target.Limits) *busy {
 			b.began[d.ID] = b.elapsed()
 		}
 		b.mu.Unlock()
-		time.Sleep(time.Second)
+		time.Sleep(b.takes)
 		b.mu.Lock()
 		b.under--
 		b.mu.Unlock()
@@ -146,6 +148,40 @@ func TestGateTurns(t *testing.T) {
 			})
 		})
 	}
+}
+
+// At a busy gate each group has the same share, whether its parcels are queued or its callers wait.
+func TestGateShares(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBusy(t, target.Limits{Concurrency: 1})
+		b.takes = 10 * time.Millisecond
+		var all sync.WaitGroup
+		for i := range 200 {
+			group, id := string(rune('a'+i%10)), fmt.Sprint(i%10, " ", i)
+			all.Add(1)
+			b.Deliver(t.Context(), parcel(group, id), all.Done)
+		}
+		for i := range 60 {
+			all.Go(func() { b.Call(t.Context(), parcel("trigger", fmt.Sprint("trigger ", i))) })
+		}
+		time.Sleep(1100 * time.Millisecond)
+		shares := map[string]int{}
+		b.mu.Lock()
+		for id := range b.began {
+			group, _, _ := strings.Cut(id, " ")
+			shares[group]++
+		}
+		b.mu.Unlock()
+		for group, n := range shares {
+			if n < 8 || n > 12 {
+				t.Errorf("group %s has had %d of %d calls", group, n, len(b.began))
+			}
+		}
+		if len(shares) != 11 {
+			t.Errorf("%d groups had calls, want 11", len(shares))
+		}
+		all.Wait()
+	})
 }
 
 // Calls and queued parcels together do not exceed the concurrency. Afterwards nothing is left of

@@ -117,20 +117,28 @@ func (l *lane) hireLocked() {
 	}
 }
 
-// work makes attempts until there is no more work, or the courier ends. It leaves the gate between
-// attempts, so that other calls of the target get their turn.
+// work makes attempts until there is no more work, or the courier ends. Between
+// attempts other calls of the target get their turn.
 func (l *lane) work() {
 	var tasks []*task
 	take := func() { tasks = l.take() }
-	for l.admit(l.attempts.open, groupOfQueue, take) { // once it is not admitted, the lane is over
-		if len(tasks) > 0 {
-			l.attempt(tasks)
-		}
-		l.places.free()
+	admit := l.admit
+	for admit(l.attempts.open, groupOfQueue, l.groups(), take) { // once it is not admitted, the lane is over
 		if len(tasks) == 0 {
+			l.places.free()
 			return
 		}
+		l.attempt(tasks)
+		admit = l.admitAgain
 	}
+}
+
+// groups returns the number of groups in the queue, at least 1. It is the weight of the queue at the
+// gate, where each group of callers has 1.
+func (l *lane) groups() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return max(len(l.mu.queue.turns), 1)
 }
 
 // take takes the next batch, when the rate admits it. It returns an empty batch if the worker is to

@@ -8,19 +8,20 @@ import (
 
 // turns has places, each for one caller at a time. Groups of waiting callers take turns, so that
 // many callers of one do not delay another. The callers of a group keep the order of their arrival.
+// A group has as many turns in each round as its weight.
 type turns struct {
 	mu struct {
 		sync.Mutex
 		free    int       // free places; 0 if a caller waits
 		waiting []*waiter // by round
-		round   int       // round of the latest admitted caller that had waited
+		round   float64   // place in the rounds of the latest admitted caller that had waited
 	}
 }
 
-// waiter is a caller that waits. Each round has at most one caller of each group.
+// waiter is a caller that waits.
 type waiter struct {
 	group    string
-	round    int
+	round    float64       // its place in the rounds
 	admitted chan struct{} // closed when the caller has a place
 }
 
@@ -30,16 +31,35 @@ func newTurns(places int) *turns {
 	return t
 }
 
-// take waits for a place. It returns false, and takes none, if ctx is done before.
-func (t *turns) take(ctx context.Context, group string) bool {
+// take waits for a place. It returns false, and takes none, if ctx is done before. weight is at least
+// 1, and may differ at each call.
+func (t *turns) take(ctx context.Context, group string, weight int) bool {
 	t.mu.Lock()
 	if t.mu.free > 0 {
 		t.mu.free--
 		t.mu.Unlock()
 		return true
 	}
-	w := t.waitLocked(group)
+	w := t.waitLocked(group, weight)
 	t.mu.Unlock()
+	return t.await(ctx, w)
+}
+
+// yield gives the caller's place to the next one, and waits for the caller's own next turn like take. If
+// nobody waits it keeps the place.
+func (t *turns) yield(ctx context.Context, group string, weight int) bool {
+	t.mu.Lock()
+	if len(t.mu.waiting) == 0 {
+		t.mu.Unlock()
+		return true
+	}
+	w := t.waitLocked(group, weight)
+	t.admitLocked()
+	t.mu.Unlock()
+	return t.await(ctx, w)
+}
+
+func (t *turns) await(ctx context.Context, w *waiter) bool {
 	select {
 	case <-w.admitted:
 		return true
@@ -54,15 +74,15 @@ func (t *turns) take(ctx context.Context, group string) bool {
 	return at < 0 // it was admitted meanwhile
 }
 
-// waitLocked adds a caller to the round after its group's latest.
-func (t *turns) waitLocked(group string) *waiter {
+// waitLocked adds a caller after its group's latest: a round later, divided by the weight.
+func (t *turns) waitLocked(group string, weight int) *waiter {
 	w := &waiter{group: group, round: t.mu.round, admitted: make(chan struct{})}
 	for _, before := range t.mu.waiting {
 		if before.group == group {
 			w.round = before.round
 		}
 	}
-	w.round++
+	w.round += 1 / float64(weight)
 	at := len(t.mu.waiting)
 	for at > 0 && t.mu.waiting[at-1].round > w.round {
 		at--
@@ -79,6 +99,11 @@ func (t *turns) free() {
 		t.mu.free++
 		return
 	}
+	t.admitLocked()
+}
+
+// admitLocked admits the caller whose turn it is.
+func (t *turns) admitLocked() {
 	next := t.mu.waiting[0]
 	t.mu.waiting = slices.Delete(t.mu.waiting, 0, 1)
 	t.mu.round = next.round
