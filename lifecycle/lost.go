@@ -25,8 +25,12 @@ func (l *Lifecycles) search(ctx context.Context, lifecycle string, before time.T
 			items.Check(table, key(e.id, partEntity), e.unchanged()),
 			items.Put(table, e.pendingItem(now), items.Absent(attrEntity)),
 		})
-		if err == nil && refusal == nil {
+		switch {
+		case err == nil && refusal == nil:
 			armed++
+		case impossible(err): // the other entities must not wait for this one
+			l.o.Logger.Error("a lost transition cannot be armed", "lifecycle", lifecycle, "entity", e.id, "error", err)
+			return nil
 		}
 		return err
 	})

@@ -168,12 +168,13 @@ func misusedOptions(err error, flag func(option string) string, help string) err
 }
 
 // complaints returns the errors that are joined in err, in one line. It replaces the names of
-// options by flags, and leaves out a complaint about an option for which flag returns nothing.
+// options by flags, unless flag is nil, and leaves out a complaint about an option for which flag
+// returns nothing.
 func complaints(err error, flag func(option string) string) string {
 	var all []string
 	for _, err := range option.Split(err) {
 		var about *option.Error
-		if !errors.As(err, &about) {
+		if flag == nil || !errors.As(err, &about) {
 			all = append(all, err.Error())
 			continue
 		}

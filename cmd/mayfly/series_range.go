@@ -113,6 +113,9 @@ func (c seriesRangeCommand) query(now time.Time) (q timeseries.Query, zone *time
 		return q, nil, err
 	}
 	q = timeseries.Query{Device: c.Device, Metrics: c.Metric, Newest: c.Newest, After: c.After}
+	if c.Last > 0 && (c.From != "" || c.To != "") {
+		return q, nil, misused(errors.New("--last cannot be used with --from or --to"), "")
+	}
 	if q.From, err = readBound("--from", c.From, zone, func() time.Time { return now }); err != nil {
 		return q, nil, err
 	}
@@ -120,9 +123,6 @@ func (c seriesRangeCommand) query(now time.Time) (q timeseries.Query, zone *time
 		return q, nil, err
 	}
 	if c.Last > 0 {
-		if c.From != "" || c.To != "" {
-			return q, nil, misused(errors.New("--last cannot be used with --from or --to"), "")
-		}
 		q.From = now.Add(-time.Duration(c.Last))
 	}
 	if !q.From.IsZero() && !q.To.IsZero() && q.To.Before(q.From) {

@@ -147,7 +147,7 @@ func TestWishForAScanWithoutSettings(t *testing.T) {
 	s := &store{db: open(t), label: "table"}
 	_, err := ensure.Table(t.Context(), s.db, deadlinesSpec)
 	must(t, err)
-	must(t, s.wantScan(t.Context(), settings{}))
+	must(t, s.wantScan(t.Context(), Settings{}))
 	set, err := s.ensureSettings(t.Context(), 1, "stream")
 	must(t, err)
 	if set.partitions != partitionsDefault || set.Scans != 1 {

@@ -42,7 +42,7 @@ func (s *Strategy) scans(ctx context.Context, c *consume.Consumer) error {
 		}
 	}
 	for done, cleaned, waited := int64(0), int64(0), s.alone; ctx.Err() == nil; {
-		var set settings
+		var set Settings
 		err := s.persist(ctx, "GetItem", func() (err error) {
 			set, err = s.ReadSettings(ctx)
 			return err
@@ -75,7 +75,7 @@ func (s *Strategy) scans(ctx context.Context, c *consume.Consumer) error {
 
 // ScanAll makes the last scan of the settings, together with the other workers, unless it is
 // finished.
-func (s *Strategy) ScanAll(ctx context.Context, set settings) error {
+func (s *Strategy) ScanAll(ctx context.Context, set Settings) error {
 	var names []string
 	for i := range s.Segments {
 		names = append(names, fmt.Sprintf("%d.%d/%d/%d", set.born, set.Scans, s.Segments, i))
@@ -145,7 +145,7 @@ func (s *Strategy) waitForRescan(ctx context.Context) {
 
 // missed requests a scan because the stream may lack records. It retries until the request is
 // written. Of several requests based on the same settings only the first counts.
-func (s *Strategy) missed(ctx context.Context, why string, read func(context.Context) (settings, error)) {
+func (s *Strategy) missed(ctx context.Context, why string, read func(context.Context) (Settings, error)) {
 	s.Log.Warn("the table is scanned again", "table", s.Table.Name, "why", why)
 	err := s.persist(ctx, "PutItem", func() error {
 		set, err := read(ctx)
@@ -174,24 +174,24 @@ func (s *Strategy) AwayForLong(ctx context.Context) {
 	}
 	s.mu.asked = now
 	s.mu.Unlock()
-	s.missed(ctx, "no worker ran for a long time", func(context.Context) (settings, error) { return set, nil })
+	s.missed(ctx, "no worker ran for a long time", func(context.Context) (Settings, error) { return set, nil })
 }
 
 // Known returns the settings as they were last read.
-func (s *Strategy) Known() settings {
+func (s *Strategy) Known() Settings {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.known
 }
 
 // ReadSettings reads the settings that all workers share.
-func (s *Strategy) ReadSettings(ctx context.Context) (settings, error) {
+func (s *Strategy) ReadSettings(ctx context.Context) (Settings, error) {
 	set, _, err := s.store.readSettings(ctx)
 	return set, err
 }
 
 // know keeps the settings as they were last read.
-func (s *Strategy) know(set settings) {
+func (s *Strategy) know(set Settings) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.known = set

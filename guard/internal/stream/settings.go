@@ -11,9 +11,9 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
-// settings are shared by all workers of the stream strategy for a table. They are in the deadline
+// Settings are shared by all workers of the stream strategy for a table. They are in the deadline
 // table.
-type settings struct {
+type Settings struct {
 	born       int64  // when they were made, ms
 	partitions int    // never changes
 	stream     string // the ARN of the stream that is followed
@@ -41,17 +41,17 @@ func (s *store) settingsKey() map[string]types.AttributeValue {
 }
 
 // readSettings returns the settings; ok is false if there are none.
-func (s *store) readSettings(ctx context.Context) (set settings, ok bool, err error) {
+func (s *store) readSettings(ctx context.Context) (set Settings, ok bool, err error) {
 	out, err := s.db.GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String(TableName), Key: s.settingsKey(), ConsistentRead: aws.Bool(true)})
 	if err != nil || out.Item == nil {
-		return settings{}, false, err
+		return Settings{}, false, err
 	}
-	set = settings{
+	set = Settings{
 		born: attr.Integer(out.Item[attrBorn]), partitions: int(attr.Integer(out.Item[attrPartitions])), stream: attr.String(out.Item[attrStream]),
 		epoch: attr.Integer(out.Item[attrEpoch]), Scans: attr.Integer(out.Item[attrScans]), scanned: attr.Integer(out.Item[attrScanned]),
 	}
 	if set.partitions < 1 || set.partitions > partitionsMax {
-		return settings{}, false, fmt.Errorf("the settings in %s of %s have %d partitions, which is impossible", TableName, s.label, set.partitions)
+		return Settings{}, false, fmt.Errorf("the settings in %s of %s have %d partitions, which is impossible", TableName, s.label, set.partitions)
 	}
 	return set, true, nil
 }
@@ -59,14 +59,14 @@ func (s *store) readSettings(ctx context.Context) (set settings, ok bool, err er
 // ensureSettings returns the settings, and creates them if there are none. If the table has a new
 // stream, guard follows that from now on. Changes between the two streams may be missing, so it
 // also requests a scan.
-func (s *store) ensureSettings(ctx context.Context, now int64, stream string) (settings, error) {
+func (s *store) ensureSettings(ctx context.Context, now int64, stream string) (Settings, error) {
 	for {
 		set, ok, err := s.readSettings(ctx)
 		switch {
 		case err != nil:
-			return settings{}, err
+			return Settings{}, err
 		case !ok:
-			err = s.replaceSettings(ctx, settings{}, settings{born: now, partitions: partitionsDefault, stream: stream, epoch: 1, Scans: 1})
+			err = s.replaceSettings(ctx, Settings{}, Settings{born: now, partitions: partitionsDefault, stream: stream, epoch: 1, Scans: 1})
 		case set.stream != stream:
 			after := set
 			after.stream, after.epoch, after.Scans = stream, set.epoch+1, set.Scans+1
@@ -75,7 +75,7 @@ func (s *store) ensureSettings(ctx context.Context, now int64, stream string) (s
 			return set, nil
 		}
 		if err := unlessUnmet(err); err != nil {
-			return settings{}, err
+			return Settings{}, err
 		}
 	}
 }
@@ -83,7 +83,7 @@ func (s *store) ensureSettings(ctx context.Context, now int64, stream string) (s
 // wantScan requests one more scan than the given settings have. If the settings were deleted in
 // between, it does nothing, since it would create incomplete ones; guard creates them at its next
 // start, and scans then.
-func (s *store) wantScan(ctx context.Context, set settings) error {
+func (s *store) wantScan(ctx context.Context, set Settings) error {
 	if set.partitions == 0 {
 		return nil
 	}
@@ -111,7 +111,7 @@ func (s *store) noteScanned(ctx context.Context, scan int64) error {
 	}
 }
 
-func (s *store) replaceSettings(ctx context.Context, before, after settings) error {
+func (s *store) replaceSettings(ctx context.Context, before, after Settings) error {
 	item := s.settingsKey()
 	item[attrBorn], item[attrPartitions], item[attrStream] = attr.Int(after.born), attr.Int(int64(after.partitions)), attr.S(after.stream)
 	item[attrEpoch], item[attrScans] = attr.Int(after.epoch), attr.Int(after.Scans)

@@ -23,7 +23,7 @@ type Strategy struct {
 	*strategy.Reader // of scans
 
 	store   *store
-	set     settings
+	set     Settings
 	local   bool  // the deadline table is this worker's own, and so are its checkpoints
 	alone   bool  // no other worker takes part
 	horizon int64 // so far ahead an owner arms, ms
@@ -37,7 +37,7 @@ type Strategy struct {
 	stop    context.CancelCauseFunc
 	mu      struct {
 		sync.Mutex
-		known settings // as they were last read; set stays as it was at the start
+		known Settings // as they were last read; set stays as it was at the start
 		// when an owner last wanted a scan because its watermark was old, ms; 0: never
 		asked int64
 

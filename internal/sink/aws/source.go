@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/kinesis"
 
 	"github.com/mayflydb/mayfly/internal/constraint"
@@ -55,6 +56,8 @@ func (s *Source) Client(ctx context.Context) (*kinesis.Client, error) {
 			o.BaseEndpoint = nil
 		case s.Endpoint != "":
 			o.BaseEndpoint = &s.Endpoint
+		case o.BaseEndpoint == nil && global != "":
+			o.BaseEndpoint = profileEndpoint(ctx, loaded)
 		}
 	})
 	if s.Endpoint == "" && client.Options().BaseEndpoint == nil && global != "" {
@@ -62,4 +65,19 @@ func (s *Source) Client(ctx context.Context) (*kinesis.Client, error) {
 			"set AWS_ENDPOINT_URL_KINESIS to the endpoint of Kinesis, or endpoint in the source's file (%s for Amazon's service)", global, Amazon)
 	}
 	return client, nil
+}
+
+// profileEndpoint returns the endpoint that a profile sets for Kinesis alone; nil if there is none. The
+// SDK does not look for it if AWS_ENDPOINT_URL is set, which a source does not follow.
+func profileEndpoint(ctx context.Context, loaded sdk.Config) *string {
+	for _, source := range loaded.ConfigSources {
+		profile, ok := source.(config.SharedConfig)
+		if !ok {
+			continue
+		}
+		if address, found, err := profile.GetServiceBaseEndpoint(ctx, kinesis.ServiceID); err == nil && found {
+			return &address
+		}
+	}
+	return nil
 }

@@ -1,6 +1,8 @@
 package aws
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,12 +13,16 @@ import (
 // endpoint of all services is not followed, since it may be mayfly's own.
 func TestSourceEndpoint(t *testing.T) {
 	for _, c := range []struct {
-		endpoint, all, kinesis string
-		want, wrong            string
+		endpoint, all, kinesis, profile string
+		want, wrong                     string
 	}{
 		{want: ""},
 		{kinesis: "http://k:1", want: "http://k:1"},
 		{all: "http://m:1", kinesis: "http://k:1", want: "http://k:1"},
+		{profile: "http://p:1", want: "http://p:1"},
+		{all: "http://m:1", profile: "http://p:1", want: "http://p:1"},
+		{all: "http://m:1", kinesis: "http://k:1", profile: "http://p:1", want: "http://k:1"},
+		{all: "http://m:1", profile: "http://p:1", endpoint: Amazon, want: ""},
 		{all: "http://m:1", wrong: "set AWS_ENDPOINT_URL_KINESIS"},
 		{all: "http://m:1", endpoint: "http://e:1", want: "http://e:1"},
 		{all: "http://m:1", endpoint: Amazon, want: ""},
@@ -24,7 +30,7 @@ func TestSourceEndpoint(t *testing.T) {
 	} {
 		t.Setenv("AWS_ENDPOINT_URL", c.all)
 		t.Setenv("AWS_ENDPOINT_URL_KINESIS", c.kinesis)
-		t.Setenv("AWS_CONFIG_FILE", "/dev/null")
+		t.Setenv("AWS_CONFIG_FILE", profileWith(t, c.profile))
 		t.Setenv("AWS_REGION", "")
 		s := Source{Stream: "s", Endpoint: c.endpoint, AccessKey: "a", SecretKey: "b"}
 		client, err := s.Client(t.Context())
@@ -36,4 +42,18 @@ func TestSourceEndpoint(t *testing.T) {
 			t.Errorf("%+v: it is read from %q in %s", c, sdk.ToString(client.Options().BaseEndpoint), client.Options().Region)
 		}
 	}
+}
+
+// profileWith writes a profile whose only setting is an endpoint of Kinesis, and returns its file.
+func profileWith(t *testing.T, endpoint string) (file string) {
+	t.Helper()
+	if endpoint == "" {
+		return os.DevNull
+	}
+	file = filepath.Join(t.TempDir(), "config")
+	text := "[default]\nservices = local\n[services local]\nkinesis =\n  endpoint_url = " + endpoint + "\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }

@@ -158,8 +158,11 @@ func TransactEach[E any](ctx context.Context, db *dynamodb.Client, all []E, acti
 		}
 		refused := map[int]attr.Item{}
 		done, err := TransactGroups(ctx, db, groups, func(i int, stored attr.Item) { refused[i] = stored })
-		if done || err != nil {
-			return all, err
+		if err != nil {
+			return nil, err
+		}
+		if done {
+			return all, nil
 		}
 		var left []E
 		for i, e := range all {

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/mayflydb/mayfly/internal/work/items"
 )
@@ -57,8 +58,10 @@ func (s *Scheduler) putNew(ctx context.Context, table string, e *entry, f *firin
 		return err
 	case r.Failed(0):
 		return s.exists(ctx, table, e, r.Stored(0))
-	default:
+	case e.token != "" && r.Failed(len(actions)-1):
 		return s.tokenUsed(ctx, table, e.name, tokenPart(tokenCreate, e.token), r.Stored(len(actions)-1), e.digest)
+	default:
+		return fmt.Errorf("create schedule %q: the transaction was cancelled without a reason", e.name)
 	}
 }
 

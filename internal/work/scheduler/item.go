@@ -143,6 +143,14 @@ func (r *reader) fault(name string) {
 	}
 }
 
+// errOf returns the error as one of a schedule.
+func (r *reader) errOf(schedule string) error {
+	if r.err == nil {
+		return nil
+	}
+	return fmt.Errorf("the schedule %q: %w", schedule, r.err)
+}
+
 func (r *reader) text(name string) string {
 	s, ok := attr.AsString(r.from[name])
 	if !ok {

@@ -53,14 +53,14 @@ func readStates(ctx context.Context, db *dynamodb.Client, table string, names []
 		name := r.text(attrName)
 		if r.text(attrPart) == partFiring {
 			firings[name] = State{Occurrence: r.instant(attrScheduled), Due: r.instant(attrDeadline)}
-			return r.err
+			return r.errOf(name)
 		}
 		var d document
 		if err := json.Unmarshal([]byte(r.text(attrDocument)), &d); err != nil {
 			return fmt.Errorf("the schedule %q: %w", name, err)
 		}
 		into[name] = State{CatchUp: d.CatchUp, Anchor: time.UnixMilli(d.Anchor).UTC()}
-		return r.err
+		return r.errOf(name)
 	})
 	if noTable(err) {
 		return nil // the group has never had a schedule

@@ -117,9 +117,13 @@ const lookEvery = 10 * time.Second
 // prepare waits until the table can be used. It returns false if the table is not wanted, or ctx is
 // done.
 func (t *Timers) prepare(ctx context.Context) (wanted bool) {
+	action := "create the table "
+	if t.o.OnDemand {
+		action = "look for the table "
+	}
 	for ctx.Err() == nil {
 		exists := false
-		t.persist(ctx, "create the table "+t.o.Table.Name, func() (err error) {
+		t.persist(ctx, action+t.o.Table.Name, func() (err error) {
 			if wanted, err = t.o.Wanted(ctx); err == nil && wanted {
 				exists, err = t.create(ctx)
 			}
