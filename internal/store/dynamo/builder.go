@@ -9,21 +9,33 @@ type Builder struct {
 }
 
 // Set adds or replaces an attribute, and copies its value. It ignores a nil v.
-func (b *Builder) Set(name string, v Value) { setAttribute(b, name, v) }
-
-// SetBytes is Set for a name in bytes.
-func (b *Builder) SetBytes(name []byte, v Value) { setAttribute(b, name, v) }
-
-func setAttribute[T string | []byte](b *Builder, name T, v Value) {
+func (b *Builder) Set(name string, v Value) {
 	if v == nil {
 		return
 	}
 	start := len(b.buf)
 	b.buf = appendUvarint(b.buf, len(name))
-	at := len(b.buf)
 	b.buf = append(b.buf, name...)
+	b.setValue(start, len(name), v)
+}
+
+// SetBytes is Set for a name in bytes.
+func (b *Builder) SetBytes(name []byte, v Value) {
+	if v == nil {
+		return
+	}
+	start := len(b.buf)
+	b.buf = appendUvarint(b.buf, len(name))
+	b.buf = append(b.buf, name...)
+	b.setValue(start, len(name), v)
+}
+
+// setValue is not generic over the name: a call to generic code would move the callers' builders to
+// the heap.
+func (b *Builder) setValue(start, nameLen int, v Value) {
+	name := len(b.buf) - nameLen
 	b.buf = append(b.buf, v...)
-	if !b.entries.add(0, b.buf, start, at, len(name)) {
+	if !b.entries.add(0, b.buf, start, name, nameLen) {
 		b.mixed = true
 	}
 }

@@ -57,14 +57,13 @@ func (m *marks) reset() position {
 // lower keeps the marks below an entry of the present commit. It reports whether the same batch
 // must lower the mark on disk to the entry's instant.
 func (m *marks) lower(p position) (store bool) {
-	defer m.check(p)
-	if invariant.Injected(invariant.KeepMark) {
-		return false
+	if !invariant.Injected(invariant.KeepMark) {
+		m.since, m.low = firstOf(m.since, p), firstOf(m.low, p)
+		if store = p.removal < m.stored; store {
+			m.stored = p.removal
+		}
 	}
-	m.since, m.low = firstOf(m.since, p), firstOf(m.low, p)
-	if store = p.removal < m.stored; store {
-		m.stored = p.removal
-	}
+	m.check(p)
 	return store
 }
 

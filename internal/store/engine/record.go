@@ -223,7 +223,7 @@ func (e *Engine) readShard(st *stream, shardNo uint32, from uint64, limit, maxBy
 	ok := it.First()
 	for ; ok && len(page.Records) < limit && size < maxBytes; ok = it.Next() {
 		seq := seqOfKey(it.Key())
-		sh.checkRead(seq, e.durable.seq.Load())
+		sh.checkRead(seq, &e.durable)
 		r, err := decodeRecord(d.Key, seq, append([]byte(nil), it.Value()...))
 		if err != nil {
 			return RecordPage{}, err

@@ -45,8 +45,8 @@ func (t *turns) take(ctx context.Context, group string, weight int) bool {
 	return t.await(ctx, w)
 }
 
-// yield gives the caller's place to the next one, and waits for the caller's own next turn like take. If
-// nobody waits it keeps the place.
+// yield gives the caller's place to the next caller, and then waits for its own turn like take. It keeps
+// the place if there is no other caller.
 func (t *turns) yield(ctx context.Context, group string, weight int) bool {
 	t.mu.Lock()
 	if len(t.mu.waiting) == 0 {
