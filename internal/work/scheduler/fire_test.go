@@ -110,7 +110,7 @@ func TestFlexibleWindow(t *testing.T) {
 	}
 	var buckets [10]int
 	due := time.Time{}
-	w.got.answer = func(d target.Delivery) error {
+	w.answerWith(func(d target.Delivery) error {
 		// Deliveries are in the order of the occurrences: a firing waits for the deadline of the
 		// one before.
 		number := int64(d.Time.Sub(begin)/time.Minute) + 1
@@ -126,7 +126,7 @@ func TestFlexibleWindow(t *testing.T) {
 			t.Errorf("occurrence %d came at %v, and not %v", number, now, due)
 		}
 		return nil
-	}
+	})
 	w.advance(n*time.Minute + 10*time.Minute)
 	if got := len(w.taken()); got != n {
 		t.Errorf("%d firings, want %d", got, n)
@@ -487,12 +487,12 @@ func TestDelivery(t *testing.T) {
 	w.create("text", "instant(2030-01-01T00:00:02.5)", targetJSON(queueARN, `"Input":"at <aws.scheduler.scheduled-time>"`))
 	w.create("none", "at(2030-01-01T00:00:03)", targetJSON(queueARN+".fifo", `"SqsParameters":{"MessageGroupId":"g"}`))
 	w.create("stream", "at(2030-01-01T00:00:04)", targetJSON("arn:aws:kinesis:us-east-1:123456789012:stream/s", `"KinesisParameters":{"PartitionKey":"p"}`))
-	w.got.answer = func(d target.Delivery) error {
+	w.answerWith(func(d target.Delivery) error {
 		if d.Attempt < 3 && d.Subject == "input" {
 			return fmt.Errorf("attempt %d fails", d.Attempt)
 		}
 		return nil
-	}
+	})
 	w.advance(10 * time.Minute)
 	all3 := w.taken()
 	if len(all3) != 6 {
@@ -542,7 +542,7 @@ func TestActionAfterCompletion(t *testing.T) {
 	w.create("lasts", "cron(1 0 * * ? *)", after, `"EndDate":`+epoch(begin.Add(30*time.Minute)))
 	w.create("never", "cron(0 12 * * ? *)", after, `"EndDate":`+epoch(begin.Add(time.Hour)))
 	ok := false
-	w.got.answer = func(d target.Delivery) error {
+	w.answerWith(func(d target.Delivery) error {
 		switch {
 		case d.Subject == "fails":
 			return target.Permanent("Gone", "it is gone")
@@ -550,7 +550,7 @@ func TestActionAfterCompletion(t *testing.T) {
 			return fmt.Errorf("not yet")
 		}
 		return nil
-	}
+	})
 	definitions := func(want string) {
 		t.Helper()
 		var got []string
@@ -586,12 +586,12 @@ func TestDeletedAfterwards(t *testing.T) {
 	for _, name := range []string{"done", "failing", "again", "disabled"} {
 		w.create(name, "at(2030-01-01T00:01:00)")
 	}
-	w.got.answer = func(d target.Delivery) error {
+	w.answerWith(func(d target.Delivery) error {
 		if d.Subject == "failing" && d.Attempt == 1 {
 			return errors.New("not yet")
 		}
 		return nil
-	}
+	})
 	w.advance(time.Minute)
 	w.taken()
 	w.must("PUT", "/schedules/done", body("at(2030-01-01T00:01:00)", after))

@@ -220,6 +220,14 @@ func (w *world) resolve(arn string) (deliver.Lane, error) {
 	return deliver.Lane{Name: arn, Target: target.Func(w.take), Limits: target.Limits{Concurrency: 1}}, nil
 }
 
+// answerWith sets the answer to later deliveries. A schedule with a rate delivers once it is created,
+// perhaps at this moment.
+func (w *world) answerWith(answer func(target.Delivery) error) {
+	w.got.Lock()
+	defer w.got.Unlock()
+	w.got.answer = answer
+}
+
 // take records a delivery.
 func (w *world) take(_ context.Context, d target.Delivery) error {
 	w.got.Lock()
