@@ -43,8 +43,8 @@ func (b Backoff) pause(n int) time.Duration {
 	return retry.Policy{First: b.First, Most: b.Most}.Pause(n)
 }
 
-// settled calls the done of a task's source, once the consequence of the attempt is durable. That of a
-// slow task was called when its parcel was secured.
+// settled calls the done of a task, once the consequence of its attempt is durable. The done of a slow
+// task was called when its parcel was secured.
 func (d *Courier) settled(t *task) {
 	if t.secured == nil { // the task is over, so secured no longer changes
 		t.done()
