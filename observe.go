@@ -11,7 +11,9 @@ import (
 // observe counts an answered request, and announces the change of a table that it made.
 func (db *DB) observe(operation string, _ int, code string, took time.Duration) {
 	db.metrics.Request(operation, code, took)
-	db.changes.answered(operation)
+	if code == "" && (operation == "CreateTable" || operation == "UpdateTable" || operation == "DeleteTable") {
+		db.changes.announce(db.engine.HoldAll)
+	}
 }
 
 // reaped records a durable removal in the metrics. The engine calls it when readers of the stream

@@ -24,10 +24,11 @@ type Registry = consume.Registry
 //	… start the readers, wait until each has registered …
 //	registered()
 //
-// The reader of a new table must register before the answer that announces the table. Otherwise an
-// advance after that answer may overtake the reader.
+// A reader that waits for a table, as declared triggers and reminders do, is told of each change of
+// a table. From the answer to the change on, the clock waits until the reader has registered, or has
+// found nothing to read; otherwise an advance could overtake it.
 func (db *DB) Registry() Registry {
-	return Registry{Changed: db.changes.next, Register: db.register}
+	return Registry{Changed: db.changes.await, Register: db.register}
 }
 
 func (db *DB) register(consumer, streamARN string) consume.Progress {
@@ -61,31 +62,42 @@ func (p progress) check(err error) {
 	}
 }
 
-// changes announces changes of tables to goroutines that wait for a table or its stream.
+// changes announces changes of tables to readers that wait for a table or its stream.
 type changes struct {
-	mu     sync.Mutex
-	change chan struct{} // closed at the next change; nil: no goroutine waits
+	mu   sync.Mutex
+	next *change // nil: no reader waits
 }
 
-// next returns a channel that is closed when a table is created, updated or deleted.
-func (c *changes) next() <-chan struct{} {
+// change is the next change of a table.
+type change struct {
+	made    chan struct{}  // closed at the change
+	looking sync.WaitGroup // readers that the clock waits for after the change
+}
+
+// await is Registry.Changed.
+func (c *changes) await() (changed <-chan struct{}, looked func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.change == nil {
-		c.change = make(chan struct{})
+	if c.next == nil {
+		c.next = &change{made: make(chan struct{})}
 	}
-	return c.change
+	c.next.looking.Add(1)
+	return c.next.made, sync.OnceFunc(c.next.looking.Done)
 }
 
-// answered announces a change if an operation that was answered made one.
-func (c *changes) answered(operation string) {
-	if operation != "CreateTable" && operation != "UpdateTable" && operation != "DeleteTable" {
+// announce announces a change. It holds the clock until all readers that waited have looked.
+func (c *changes) announce(hold func() (release func())) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	next := c.next
+	if next == nil {
 		return
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.change != nil {
-		close(c.change)
-		c.change = nil
-	}
+	c.next = nil
+	release := hold()
+	close(next.made)
+	go func() {
+		defer release()
+		next.looking.Wait()
+	}()
 }

@@ -71,10 +71,11 @@ func (l *Lifecycles) Run(ctx context.Context) error {
 	r.start("calls", r.courier.Run)
 	first, pauses := true, again.Start()
 	for ctx.Err() == nil {
-		var changed <-chan struct{}
 		poll := searchEvery
-		if l.o.Registry.Changed != nil {
-			changed, poll = l.o.Registry.Changed(), 0
+		changed, looked := l.o.Registry.NextChange()
+		looked() // the search need not hold the clock: Ready is for that
+		if changed != nil {
+			poll = 0
 		}
 		// a deleted lifecycle may have calls under way, and may be applied again
 		names, err := l.names(ctx, true)

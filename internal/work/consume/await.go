@@ -18,23 +18,24 @@ var awaiting = retry.Policy{First: time.Second, Most: time.Minute}
 // ARN, or "" once ctx is done. The table may not exist yet. The stream may be disabled by then: its
 // records can still be read.
 //
-// If the registry announces changes of tables, AwaitStream makes no calls while it waits. Before
-// its first wait it calls missing once, with the error if there was one.
-func AwaitStream(ctx context.Context, db *dynamodb.Client, registry Registry, table, last string, missing func(error)) string {
-	said := false
+// If the registry announces changes of tables, AwaitStream makes no calls while it waits. The caller
+// must call looked when its reader has registered, or if it will not read the stream; see
+// Registry.Changed. Before its first wait AwaitStream calls missing once, with the error if there
+// was one.
+func AwaitStream(ctx context.Context, db *dynamodb.Client, registry Registry, table, last string, missing func(error)) (arn string, looked func()) {
+	said, before := false, func() {} // before is for the change that ended the last wait
 	for pauses := awaiting.Start(); ctx.Err() == nil; {
-		var changed <-chan struct{}
-		if registry.Changed != nil {
-			changed = registry.Changed()
-		}
+		changed, now := registry.NextChange()
 		out, err := db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &table})
-		switch {
-		case err == nil && out.Table.LatestStreamArn != nil && *out.Table.LatestStreamArn != last:
-			return *out.Table.LatestStreamArn
-		case !said && ctx.Err() == nil:
+		if err == nil && out.Table.LatestStreamArn != nil && *out.Table.LatestStreamArn != last {
+			return *out.Table.LatestStreamArn, func() { before(); now() }
+		}
+		if !said && ctx.Err() == nil {
 			missing(err)
 			said = true
 		}
+		before() // that change made no new stream of this table
+		before = now
 		if changed == nil || err != nil && !gone(err) {
 			pauses.Wait(ctx)
 			continue
@@ -44,7 +45,8 @@ func AwaitStream(ctx context.Context, db *dynamodb.Client, registry Registry, ta
 		case <-ctx.Done():
 		}
 	}
-	return ""
+	before()
+	return "", before
 }
 
 // LogNoStream logs why AwaitStream waits. err is what AwaitStream passes to missing.

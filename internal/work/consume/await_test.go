@@ -36,7 +36,9 @@ func TestAwaitStream(t *testing.T) {
 		found := make(chan string, 1)
 		told := 0
 		stop := run(t, func(ctx context.Context) error {
-			found <- consume.AwaitStream(ctx, dynamodb.New(o), consume.Registry{}, "events", "", func(error) { told++ })
+			arn, looked := consume.AwaitStream(ctx, dynamodb.New(o), consume.Registry{}, "events", "", func(error) { told++ })
+			looked()
+			found <- arn
 			return nil
 		})
 		time.Sleep(time.Hour)
@@ -53,27 +55,47 @@ func TestAwaitStream(t *testing.T) {
 }
 
 // If the database announces changes of tables, waiting for a missing stream costs nothing, and the
-// stream is found at once.
+// stream is found at once. A change without a stream is looked at by then, and the one that made
+// the stream when the caller says so.
 func TestAwaitStreamIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := open(t, "", mayfly.Options{})
 		o := e.db.Options()
 		calls := new(atomic.Int64)
 		o.HTTPClient = counted{o.HTTPClient, calls}
-		found, changed := make(chan string, 1), make(chan struct{})
+		var changes []chan struct{}
+		looked := make([]bool, 3)
+		registry := consume.Registry{Changed: func() (<-chan struct{}, func()) {
+			n := len(changes)
+			changes = append(changes, make(chan struct{}))
+			return changes[n], func() { looked[n] = true }
+		}}
+		found := make(chan struct{})
+		var arn string
+		var registered func()
 		stop := run(t, func(ctx context.Context) error {
-			registry := consume.Registry{Changed: func() <-chan struct{} { return changed }}
-			found <- consume.AwaitStream(ctx, dynamodb.New(o), registry, "events", "", func(error) {})
+			arn, registered = consume.AwaitStream(ctx, dynamodb.New(o), registry, "events", "", func(error) {})
+			close(found)
 			return nil
 		})
 		time.Sleep(time.Hour)
 		if n := calls.Load(); n != 1 {
 			t.Errorf("%d calls in an hour", n)
 		}
+		close(changes[0]) // of another table
+		synctest.Wait()
+		if !looked[0] || looked[1] {
+			t.Errorf("after another table's change, looked is called: %t", looked)
+		}
 		e.table(t, "events")
-		close(changed)
-		if arn := <-found; arn == "" {
-			t.Error("it is not found")
+		close(changes[1])
+		<-found
+		if arn == "" || looked[1] || looked[2] {
+			t.Errorf("found %q; looked is called before the reader registers: %t", arn, looked)
+		}
+		registered()
+		if !looked[1] || !looked[2] {
+			t.Errorf("after the reader has registered, looked is called: %t", looked)
 		}
 		stop()
 	})

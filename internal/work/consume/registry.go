@@ -9,8 +9,19 @@ type Registry struct {
 	// advance of the clock waits until the consumer has passed all durable records.
 	Register func(consumer, streamARN string) Progress
 
-	// Changed returns a channel that is closed at the next creation or change of a table.
-	Changed func() <-chan struct{}
+	// Changed returns a channel that is closed when a table is next created, changed or deleted.
+	// From the answer to that operation on, every advance of the clock waits until looked is
+	// called: so a reader that registers first misses no advance. looked must be called, even if
+	// the change does not come; further calls have no effect.
+	Changed func() (changed <-chan struct{}, looked func())
+}
+
+// NextChange calls Changed. The channel is nil if no changes are announced.
+func (r Registry) NextChange() (changed <-chan struct{}, looked func()) {
+	if r.Changed == nil {
+		return nil, func() {}
+	}
+	return r.Changed()
 }
 
 // Progress is how a registered consumer reports its progress. Its methods may be called from many

@@ -30,7 +30,8 @@ func (r *rule) run(ctx context.Context) {
 	}
 	defer stopWaiting()
 	for stream := ""; ; {
-		stream = consume.AwaitStream(ctx, r.o.DB, r.o.Registry, r.Table, stream, func(err error) {
+		var looked func()
+		stream, looked = consume.AwaitStream(ctx, r.o.DB, r.o.Registry, r.Table, stream, func(err error) {
 			stopWaiting()
 			consume.LogNoStream(r.log, r.Table, err)
 		})
@@ -39,9 +40,10 @@ func (r *rule) run(ctx context.Context) {
 		}
 		if !r.readable(ctx, stream) {
 			stopWaiting()
+			looked()
 			continue // the view of a stream is fixed, but the next stream may have another one
 		}
-		r.read(ctx, stream)
+		r.read(ctx, stream, looked)
 		if ctx.Err() != nil {
 			return
 		}
@@ -69,13 +71,15 @@ func (r *rule) readable(ctx context.Context, stream string) (readable bool) {
 	return readable
 }
 
-// read follows one stream. Once the consumer misses no later write, a scan adds the older items.
-func (r *rule) read(ctx context.Context, stream string) {
+// read follows one stream. Once the consumer misses no later write, a scan adds the older items. read
+// calls looked when the consumer has registered and the first scan is complete.
+func (r *rule) read(ctx context.Context, stream string, looked func()) {
 	ctx, cancel := context.WithCancel(ctx)
+	registered := newEvent()
 	again := timer.NewBell()
 	consumer := &consume.Consumer{
 		Name: "reminder." + r.Name + "." + r.version, StreamARN: stream, Start: consume.Latest, DB: r.o.DB, Streams: r.o.Streams, Now: r.o.Now,
-		Leases: r.o.Leases, Registry: r.o.Registry.Notify(r.registered.set), Logger: r.o.Logger,
+		Leases: r.o.Leases, Registry: r.o.Registry.Notify(registered.set), Logger: r.o.Logger,
 		Handle: func(ctx context.Context, _ string, records []consume.Record) error {
 			return r.handle(ctx, stream, records)
 		},
@@ -88,12 +92,16 @@ func (r *rule) read(ctx context.Context, stream string) {
 	scanned := make(chan struct{})
 	go func() {
 		defer close(scanned)
+		registered.wait(ctx)
+		r.registered.set()
 		for ctx.Err() == nil {
 			r.scanOnce(ctx, consumer, stream)
 			r.scanned.set()
+			looked()
 			again.Wait(ctx, 0, nil)
 		}
 		r.scanned.set()
+		looked()
 	}()
 	if err := consumer.Run(ctx); err != nil {
 		r.log.Error("the rule has stopped", "error", err)

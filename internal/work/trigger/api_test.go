@@ -219,10 +219,10 @@ func TestStreamMissing(t *testing.T) {
 	w.options.Streams = dynamodbstreams.New(o)
 	changed := make(chan chan struct{}, 1)
 	changed <- make(chan struct{})
-	w.options.Registry.Changed = func() <-chan struct{} {
+	w.options.Registry.Changed = func() (<-chan struct{}, func()) {
 		is := <-changed
 		changed <- is
-		return is
+		return is, func() {}
 	}
 	stream := w.table("things")
 	f := &function{}

@@ -85,12 +85,15 @@ func (r *run) run(ctx context.Context) {
 	}
 	// a second stream began while the first was read
 	for start := r.start; ; start = consume.TrimHorizon {
-		if r.reading = r.nextStream(ctx, r.reading); r.reading == "" {
+		var looked func()
+		if r.reading, looked = r.nextStream(ctx, r.reading); r.reading == "" {
 			return
 		}
 		consumer := r.newConsumer(r.reading, start)
+		consumer.Registry = consumer.Registry.Notify(looked)
 		r.rests.announce = consumer.Rest
 		err := consumer.Run(ctx)
+		looked()
 		r.ends.Wait()
 		switch {
 		case err != nil:
@@ -138,13 +141,13 @@ func (r *run) begun(ctx context.Context) bool {
 }
 
 // nextStream returns the ARN of the stream after last; "" if ctx is done. It waits while the table
-// is missing or has no further stream.
-func (r *run) nextStream(ctx context.Context, last string) string {
+// is missing or has no further stream. The caller must call looked, as after AwaitStream.
+func (r *run) nextStream(ctx context.Context, last string) (arn string, looked func()) {
 	if r.stream != "" {
 		if last != "" && !r.awaitAgain(ctx) {
-			return ""
+			return "", func() {}
 		}
-		return r.stream
+		return r.stream, func() {}
 	}
 	return consume.AwaitStream(ctx, r.o.DB, r.o.Registry, r.table, last, func(err error) {
 		r.noteRegistered()
@@ -156,10 +159,8 @@ func (r *run) nextStream(ctx context.Context, last string) string {
 // while. It returns false if ctx is done. Meanwhile the mapping's result names the problem.
 func (r *run) awaitAgain(ctx context.Context) bool {
 	for pauses := whileMissing.Start(); ctx.Err() == nil; {
-		var changed <-chan struct{}
-		if r.o.Registry.Changed != nil {
-			changed = r.o.Registry.Changed()
-		}
+		changed, looked := r.o.Registry.NextChange()
+		looked() // no clock waits for a stream that was lost
 		result, err := r.triggers.missing(ctx, r.stream)
 		switch {
 		case err != nil && ctx.Err() == nil:
