@@ -370,7 +370,7 @@ func TestImports(t *testing.T) {
 		}
 	}
 	for dir, w := range wings {
-		for _, name := range strings.Fields(strings.Join(w.floors, " ")) {
+		for name := range strings.FieldsSeq(strings.Join(w.floors, " ")) {
 			if pkg := path.Join(dir, name); !seen[pkg] {
 				t.Errorf("the import table has a floor with %q, which does not exist", pkg)
 			}

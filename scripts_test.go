@@ -293,7 +293,7 @@ func (s *script) scan(name, index string) (string, error) {
 
 func (s *script) transact(rest string) error {
 	in := &dynamodb.TransactWriteItemsInput{}
-	for _, action := range strings.Split(rest, " | ") {
+	for action := range strings.SplitSeq(rest, " | ") {
 		part := strings.SplitN(action, " ", 3)
 		var w ddb.TransactWriteItem
 		switch part[0] {

@@ -171,9 +171,7 @@ func history(seed uint64, n, size int) []step {
 			it["sk"], it["r"] = object{"N": fmt.Sprint(i)}, object{"N": fmt.Sprint(random.IntN(1000))}
 		}
 		if was := written[name]; len(was) > 3 && random.IntN(6) == 0 { // in the place of another
-			for part, value := range keyIn(name, was[random.IntN(len(was))]) {
-				it[part] = value
-			}
+			maps.Copy(it, keyIn(name, was[random.IntN(len(was))]))
 		}
 		switch random.IntN(5) {
 		case 0, 1: // soon

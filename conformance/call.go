@@ -122,7 +122,7 @@ func brief(body string) string {
 // at returns the member of an answer at a path of names ("TableDescription.TableStatus"), or nil.
 func (a answer) at(path string) any {
 	var v any = map[string]any(a)
-	for _, name := range strings.Split(path, ".") {
+	for name := range strings.SplitSeq(path, ".") {
 		m, isMap := v.(map[string]any)
 		if !isMap {
 			return nil

@@ -315,7 +315,7 @@ func keys(text string) string {
 
 func pairs(text, format string) string {
 	var written []string
-	for _, pair := range strings.Fields(text) {
+	for pair := range strings.FieldsSeq(text) {
 		name, kind, _ := strings.Cut(pair, ":")
 		written = append(written, fmt.Sprintf(format, name, kind))
 	}

@@ -67,8 +67,7 @@ func awaitMapping(ctx context.Context, t *testing.T, e *Endpoint, uuid *string, 
 	tb := &table{Endpoint: e}
 	tb.await(t, "event source mapping", func() bool {
 		m, err := e.Lambda.GetEventSourceMapping(ctx, &lambda.GetEventSourceMappingInput{UUID: uuid})
-		var missing *types.ResourceNotFoundException
-		if errors.As(err, &missing) {
+		if _, ok := errors.AsType[*types.ResourceNotFoundException](err); ok {
 			return is(nil)
 		}
 		if err != nil {

@@ -91,8 +91,7 @@ func (g *scheduleGroup) create(t *testing.T, in *scheduler.CreateScheduleInput) 
 func (g *scheduleGroup) get(t *testing.T, name string) *scheduler.GetScheduleOutput {
 	t.Helper()
 	out, err := g.Scheduler.GetSchedule(t.Context(), &scheduler.GetScheduleInput{Name: &name, GroupName: &g.name})
-	var missing *types.ResourceNotFoundException
-	if errors.As(err, &missing) {
+	if _, ok := errors.AsType[*types.ResourceNotFoundException](err); ok {
 		return nil
 	}
 	if err != nil {

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -18,19 +19,19 @@ import (
 func (g *Guard) derive() {
 	g.db = dynamodb.New(g.o.DB.Options(), func(o *dynamodb.Options) {
 		g.watchCredentials(&o.Credentials, &o.APIOptions)
-		o.APIOptions = append(o.APIOptions[:len(o.APIOptions):len(o.APIOptions)], g.watch, g.limitAnswers)
+		o.APIOptions = append(slices.Clip(o.APIOptions), g.watch, g.limitAnswers)
 	})
 	g.once = dynamodb.New(g.db.Options(), func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
 	if g.o.Streams != nil {
 		g.streams = dynamodbstreams.New(g.o.Streams.Options(), func(o *dynamodbstreams.Options) {
 			g.watchCredentials(&o.Credentials, &o.APIOptions)
-			o.APIOptions = append(o.APIOptions[:len(o.APIOptions):len(o.APIOptions)], g.watch, g.limitAnswers)
+			o.APIOptions = append(slices.Clip(o.APIOptions), g.watch, g.limitAnswers)
 		})
 	}
 	if g.o.Scheduler != nil {
 		g.o.Scheduler = scheduler.New(g.o.Scheduler.Options(), func(o *scheduler.Options) {
 			g.watchCredentials(&o.Credentials, &o.APIOptions)
-			o.APIOptions = append(o.APIOptions[:len(o.APIOptions):len(o.APIOptions)], g.limitAnswers)
+			o.APIOptions = append(slices.Clip(o.APIOptions), g.limitAnswers)
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -58,7 +59,7 @@ func (g *Guard) watchCredentials(from *aws.CredentialsProvider, stack *[]func(*m
 		*from = w
 	}
 	all := *stack
-	*stack = append(all[:len(all):len(all)], func(s *middleware.Stack) error {
+	*stack = append(slices.Clip(all), func(s *middleware.Stack) error {
 		return s.Initialize.Add(middleware.InitializeMiddlewareFunc("GuardCredentials", w.see), middleware.Before)
 	})
 }
@@ -177,7 +178,7 @@ func (g *Guard) subject(service string, in any) string {
 		if v.Kind() != reflect.Struct || !v.FieldByName(field).IsValid() {
 			return ""
 		}
-		name, _ := v.FieldByName(field).Interface().(*string)
+		name, _ := reflect.TypeAssert[*string](v.FieldByName(field))
 		return aws.ToString(name)
 	}
 	if _, is := in.(*dynamodb.BatchWriteItemInput); is {

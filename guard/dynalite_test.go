@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -65,9 +66,7 @@ func newElsewhere(t *testing.T, index, key string) *elsewhere {
 func (e *elsewhere) put(n int, ttl int64, more map[string]types.AttributeValue) {
 	e.t.Helper()
 	item := map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: fmt.Sprint("item", n%7)}, "sk": attr.Int(int64(n)), "ttl": attr.Int(ttl)}
-	for name, v := range more {
-		item[name] = v
-	}
+	maps.Copy(item, more)
 	_, err := e.db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: aws.String(worldTable), Item: item})
 	must(e.t, err)
 }

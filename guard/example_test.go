@@ -81,8 +81,7 @@ func ExampleProblem() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	var problem *guard.Problem
-	if errors.As(g.Run(context.Background()), &problem) {
+	if problem, ok := errors.AsType[*guard.Problem](g.Run(context.Background())); ok {
 		fmt.Println(problem.Code)
 		fmt.Println(problem.Next)
 	}

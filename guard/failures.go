@@ -12,8 +12,7 @@ import (
 
 // throttling reports whether the endpoint wants to be asked less often.
 func throttling(err error) bool {
-	var a *archiveError
-	if errors.As(err, &a) {
+	if _, ok := errors.AsType[*archiveError](err); ok {
 		return false
 	}
 	return retry.Classify(err) == retry.Throttled
@@ -22,8 +21,7 @@ func throttling(err error) bool {
 // conflict reports whether another writer had the item at that moment, or the archive refused it
 // for now. Neither indicates load at the endpoint.
 func conflict(err error) bool {
-	var a *archiveError
-	if errors.As(err, &a) {
+	if _, ok := errors.AsType[*archiveError](err); ok {
 		return true
 	}
 	switch retry.Code(err) {
@@ -36,8 +34,7 @@ func conflict(err error) bool {
 // permanent reports whether another attempt would fail as well, because the endpoint or the archive
 // has rejected the request.
 func permanent(err error) bool {
-	var a *archiveError
-	if errors.As(err, &a) {
+	if a, ok := errors.AsType[*archiveError](err); ok {
 		return a.cause.Permanent
 	}
 	// without a code the answer is not the endpoint's, but for example a proxy's

@@ -48,12 +48,10 @@ func (w *world) shares() string {
 }
 
 func (w *world) fleetName(of string) string {
-	out, err := w.DynamoDB().DescribeTable(w.t.Context(), &dynamodb.DescribeTableInput{TableName: ptr(worldTable)})
+	out, err := w.DynamoDB().DescribeTable(w.t.Context(), &dynamodb.DescribeTableInput{TableName: new(worldTable)})
 	must(w.t, err)
 	return "guard/" + *out.Table.TableArn + "/" + of
 }
-
-func ptr[T any](v T) *T { return &v }
 
 func (w *world) awaitShares(shares string) {
 	w.t.Helper()

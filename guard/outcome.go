@@ -23,8 +23,7 @@ const (
 // together.
 func backoff(tries int, err error) time.Duration {
 	most := min(backoffFirst<<min(tries, 12), backoffMost)
-	var a *archiveError
-	if errors.As(err, &a) {
+	if a, ok := errors.AsType[*archiveError](err); ok {
 		most = max(most, min(a.cause.After*2, time.Hour))
 	}
 	return most/2 + rand.N(most/2)

@@ -105,7 +105,7 @@ func (r *race) turn(names []string) {
 
 func (r *race) present() map[string]bool {
 	there := map[string]bool{}
-	for _, name := range strings.Fields(r.names()) {
+	for name := range strings.FieldsSeq(r.names()) {
 		there[name] = true
 	}
 	return there

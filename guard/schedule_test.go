@@ -97,7 +97,7 @@ func (r *guarding) awaitSchedules(w *world, expressions ...string) {
 func (w *world) tappedScheduler(tap func(operation string, input any) error) *scheduler.Client {
 	return scheduler.New(w.Scheduler().Options(), func(o *scheduler.Options) {
 		o.Retryer = aws.NopRetryer{}
-		o.APIOptions = append(o.APIOptions[:len(o.APIOptions):len(o.APIOptions)], func(stack *middleware.Stack) error {
+		o.APIOptions = append(slices.Clip(o.APIOptions), func(stack *middleware.Stack) error {
 			return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("Tap", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (
 				middleware.InitializeOutput, middleware.Metadata, error) {
 				if err := tap(middleware.GetOperationName(ctx), in.Parameters); err != nil {

@@ -111,7 +111,7 @@ func (w *world) crash(o Options, round, calls int) bool {
 
 // others are the names of the items that do not begin like this.
 func (w *world) others(prefix string) (names []string) {
-	for _, name := range strings.Fields(w.names()) {
+	for name := range strings.FieldsSeq(w.names()) {
 		if !strings.HasPrefix(name, prefix) {
 			names = append(names, name)
 		}

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
@@ -31,7 +32,7 @@ type call struct {
 func (w *world) tapped() *tap {
 	t := &tap{}
 	w.db = dynamodb.New(w.db.Options(), func(o *dynamodb.Options) {
-		o.APIOptions = append(o.APIOptions[:len(o.APIOptions):len(o.APIOptions)], func(stack *middleware.Stack) error {
+		o.APIOptions = append(slices.Clip(o.APIOptions), func(stack *middleware.Stack) error {
 			return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("Tap", t.handle), middleware.Before)
 		})
 	})

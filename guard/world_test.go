@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"strconv"
@@ -224,9 +225,7 @@ func (w *world) put(name, ttl string, more ...map[string]types.AttributeValue) {
 		item["ttl"] = &types.AttributeValueMemberN{Value: ttl}
 	}
 	for _, m := range more {
-		for attribute, value := range m {
-			item[attribute] = value
-		}
+		maps.Copy(item, m)
 	}
 	_, err := w.DynamoDB().PutItem(context.Background(), &dynamodb.PutItemInput{TableName: aws.String(worldTable), Item: item})
 	must(w.t, err)

@@ -297,7 +297,7 @@ func parseWall(text string) (w wallRule, err error) {
 	if len(fields) == 1 {
 		w.days = [7]bool{true, true, true, true, true, true, true}
 	} else {
-		for _, name := range strings.Split(fields[0], ",") {
+		for name := range strings.SplitSeq(fields[0], ",") {
 			days, err := weekdaysOf(name)
 			if err != nil {
 				return w, err

@@ -106,8 +106,7 @@ func (g *guard) join(c *items.Condition) {
 
 // withoutCode returns an API error without its code.
 func withoutCode(err error) error {
-	var api *dynamo.Error
-	if errors.As(err, &api) {
+	if api, ok := errors.AsType[*dynamo.Error](err); ok {
 		return errors.New(api.Message)
 	}
 	return err

@@ -66,8 +66,7 @@ func (l *Lifecycles) store(ctx context.Context, name string, d definition) error
 		in.ConditionExpression, in.ExpressionAttributeValues = aws.String("#v = :v"), Item{":v": attr.Int(d.version - 1)}
 	}
 	_, err := l.o.DB.PutItem(ctx, in)
-	var failed *types.ConditionalCheckFailedException
-	if errors.As(err, &failed) {
+	if _, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
 		return fmt.Errorf("lifecycle %q was changed at the same time by another process; try again", name)
 	}
 	return err

@@ -89,9 +89,7 @@ func (c *change) entityAction(table string, now time.Time) items.Action {
 	if stage := c.plan.states[c.after.state]; stage != nil && stage.keep > 0 && c.after.end != "" && c.before.end == "" {
 		after[attrDue] = attr.Seconds(now.Add(stage.keep))
 	}
-	for name, v := range c.set {
-		after[name] = v
-	}
+	maps.Copy(after, c.set)
 	for _, name := range c.remove {
 		before[name], after[name] = attr.S(""), nil
 	}
@@ -168,8 +166,7 @@ func reasonOf(err error) string {
 			}
 		}
 	}
-	var e smithy.APIError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[smithy.APIError](err); ok {
 		return e.ErrorMessage()
 	}
 	return err.Error()

@@ -122,8 +122,7 @@ func ReadShape(r io.Reader) (*Shape, error) {
 
 // csvError translates an error of the CSV reader.
 func csvError(err error) error {
-	var parse *csv.ParseError
-	if errors.As(err, &parse) {
+	if parse, ok := errors.AsType[*csv.ParseError](err); ok {
 		return &LineError{parse.Line, parse.Err}
 	}
 	return err

@@ -158,8 +158,7 @@ func (w *Webhook) failure(ctx, limited context.Context, err error) error {
 }
 
 func withoutURL(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
 	}
 	return err

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -167,9 +168,7 @@ func TestWebhookAnswers(t *testing.T) {
 	var header http.Header
 	var body string
 	h := serveHook(t, func(w http.ResponseWriter, _ received) {
-		for name, values := range header {
-			w.Header()[name] = values
-		}
+		maps.Copy(w.Header(), header)
 		w.WriteHeader(status)
 		_, _ = io.WriteString(w, body)
 	})

@@ -68,8 +68,7 @@ func ExampleWriter_Write() {
 	err = w.Write(ctx,
 		timeseries.Sample{Device: "roof", Time: noon, Values: map[string]float64{"temperature": 4.1}},
 		timeseries.Sample{Device: "roof", Time: noon.Add(-31 * timeseries.Day), Values: map[string]float64{"temperature": 3}})
-	var partly *timeseries.WriteError
-	if errors.As(err, &partly) {
+	if partly, ok := errors.AsType[*timeseries.WriteError](err); ok {
 		for _, refused := range partly.Refused {
 			fmt.Println("sample", refused.Index, "is refused:", refused.Err.Reason)
 		}

@@ -170,8 +170,7 @@ func (l *latestWriter) write(n noted) (key string, err error) {
 		})
 		return err
 	})
-	var newer *types.ConditionalCheckFailedException
-	if errors.As(err, &newer) {
+	if newer, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
 		return max(n.key, attr.String(newer.Item[attrTime])), nil
 	}
 	return n.key, err

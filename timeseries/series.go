@@ -207,8 +207,7 @@ func (s *Series) saveSpec(ctx context.Context) error {
 		ConditionExpression:      aws.String("attribute_not_exists(#s)"),
 		ExpressionAttributeNames: map[string]string{"#s": attrSeries},
 	})
-	var failed *types.ConditionalCheckFailedException
-	if !errors.As(err, &failed) {
+	if _, ok := errors.AsType[*types.ConditionalCheckFailedException](err); !ok {
 		return err
 	}
 	there, err := loadSpec(ctx, s.db, s.spec.Table)

@@ -139,8 +139,7 @@ func (s *Series) saveShards(ctx context.Context, device string, n Shards) error 
 		ExpressionAttributeNames:  map[string]string{"#v": attrVersion},
 		ExpressionAttributeValues: item{":before": attr.Int(n.Version - 1)},
 	})
-	var failed *types.ConditionalCheckFailedException
-	if errors.As(err, &failed) {
+	if _, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
 		return fmt.Errorf("device %q: %w by another process", device, errChanging)
 	}
 	if err != nil {

@@ -55,8 +55,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	parser := command.New(command.Program{Name: "mayfly", Help: "A DynamoDB-compatible database in which items expire exactly at their deadlines.", Env: "MAYFLY", Out: stdout, Err: stderr}, &cli{})
 	selected, err := parser.Parse(args)
-	var wrong *command.Usage
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*command.Usage](err); ok {
 		err = &advised{error: err, next: wrong.Next, exit: exitUsage}
 	}
 	if err != nil || selected == nil { // nil: help was printed

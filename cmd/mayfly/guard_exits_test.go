@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -67,10 +68,8 @@ func newAwry(t *testing.T, before string) *awry {
 
 func (a *awry) answers(code string, operations ...string) {
 	answer := func(operation string) string {
-		for _, o := range operations {
-			if o == operation {
-				return code
-			}
+		if slices.Contains(operations, operation) {
+			return code
 		}
 		if len(operations) == 0 {
 			return code

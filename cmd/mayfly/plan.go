@@ -167,8 +167,7 @@ func (f workloadFlags) prices() (*planner.Prices, error) {
 
 // adviseFile returns the error for a file of a flag that cannot be opened.
 func adviseFile(flag string, err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		err = fmt.Errorf("%s: %w", path.Path, path.Err)
 	}
 	return misused(fmt.Errorf("%s %w", flag, err), "")
@@ -177,8 +176,7 @@ func adviseFile(flag string, err error) error {
 // writeNew replaces a file by renaming a complete new one, so that no reader sees half of it.
 func writeNew(path string, content []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	var at *fs.PathError
-	if errors.As(err, &at) {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		// the path that the user wrote, not the temporary one
 		return &fs.PathError{Op: at.Op, Path: path, Err: at.Err}
 	} else if err != nil {

@@ -135,8 +135,7 @@ func documentError(err error) error {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return errors.New("the JSON object is incomplete")
 	}
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return fmt.Errorf("not valid JSON at character %d", syntax.Offset)
 	}
 	return errors.New(strings.TrimPrefix(err.Error(), "json: ")) // unknown field "x"

@@ -143,8 +143,7 @@ func arrayError(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("the JSON array is incomplete")
 	}
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
+	if _, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return errors.New("not valid JSON: expected a comma, a bracket or a schedule")
 	}
 	return err

@@ -92,8 +92,7 @@ func openStore(ctx context.Context, place string) (archive.Store, error) {
 
 // adviseArchive returns an error of package archive with the next step.
 func (e *endpoint) adviseArchive(err error, name string) error {
-	var mixed *archive.MixedError
-	if errors.As(err, &mixed) {
+	if _, ok := errors.AsType[*archive.MixedError](err); ok {
 		return advise(err, "use another directory; mayfly series range --archive reads either kind")
 	}
 	return e.adviseSeries(err, name)

@@ -51,7 +51,7 @@ func awaitRead(t *testing.T, local net.Addr) {
 		if err != nil {
 			t.Skip("what connections hold cannot be seen here:", err)
 		}
-		for _, line := range strings.Split(string(table), "\n") { // sl local_address rem_address st tx_queue:rx_queue …, see proc(5)
+		for line := range strings.SplitSeq(string(table), "\n") { // sl local_address rem_address st tx_queue:rx_queue …, see proc(5)
 			fields := strings.Fields(line)
 			if len(fields) > 4 && strings.HasSuffix(fields[2], fmt.Sprintf(":%04X", port)) && strings.HasSuffix(fields[4], ":00000000") {
 				return

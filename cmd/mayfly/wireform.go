@@ -38,7 +38,7 @@ func wireForm(v reflect.Value) any {
 		}
 		return wireForm(v.Elem())
 	case reflect.Struct:
-		if at, isTime := v.Interface().(time.Time); isTime {
+		if at, isTime := reflect.TypeAssert[time.Time](v); isTime {
 			return wireTime(at)
 		}
 		return wireStruct(v)

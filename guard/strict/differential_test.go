@@ -143,15 +143,12 @@ func (p *pair) same(request any, do func(context.Context, *dynamodb.Client) (any
 
 // shown returns an answer without its permitted differences.
 func shown(out any, err error) any {
-	var api smithy.APIError
-	if errors.As(err, &api) {
+	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		f := failure{Code: api.ErrorCode(), Message: api.ErrorMessage()}
-		var failed *types.ConditionalCheckFailedException
-		if errors.As(err, &failed) {
+		if failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
 			f.Item = failed.Item
 		}
-		var cancelled *types.TransactionCanceledException
-		if errors.As(err, &cancelled) {
+		if cancelled, ok := errors.AsType[*types.TransactionCanceledException](err); ok {
 			for _, r := range cancelled.CancellationReasons {
 				f.Reasons = append(f.Reasons, failure{Code: aws.ToString(r.Code), Message: aws.ToString(r.Message), Item: r.Item})
 			}

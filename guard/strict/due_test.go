@@ -54,8 +54,7 @@ func TestJudgedByTheEndpointsClock(t *testing.T) {
 			t.Errorf("%s: it is hidden: %v", way, err)
 		}
 		_, err = c.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("plain"), Item: expiredKey, ConditionExpression: aws.String("attribute_not_exists(pk)")})
-		var failed *types.ConditionalCheckFailedException
-		if !errors.As(err, &failed) {
+		if _, ok := errors.AsType[*types.ConditionalCheckFailedException](err); !ok {
 			t.Errorf("%s: a condition takes it for absent: %v", way, err)
 		}
 		if counted, err := count(t, c); err != nil || printed(counted.Attributes["n"]) != `{"Value":"42"}` {

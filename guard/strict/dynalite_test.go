@@ -38,8 +38,7 @@ func TestDynalite(t *testing.T) {
 		}
 	}
 	_, err := c.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: plain, Item: item{"pk": str("a")}, ConditionExpression: aws.String("attribute_exists(pk)")})
-	var failed *types.ConditionalCheckFailedException
-	if !errors.As(err, &failed) {
+	if _, ok := errors.AsType[*types.ConditionalCheckFailedException](err); !ok {
 		t.Errorf("a condition on what has expired: %v", err)
 	}
 	out, err := c.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: plain, Key: item{"pk": str("a")}, UpdateExpression: aws.String("ADD n :one"),

@@ -163,8 +163,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // serve returns the answer to a request whose body has been read.
 func (p *Proxy) serve(r *http.Request, body []byte) answer {
 	if err := p.authenticate(r, body); err != nil {
-		var refused *dynamo.Error
-		if errors.As(err, &refused) {
+		if refused, ok := errors.AsType[*dynamo.Error](err); ok {
 			return refuse(refused)
 		}
 		return refuse(&dynamo.Error{Code: dynamo.CodeInternal})
@@ -195,8 +194,7 @@ func (p *Proxy) serve(r *http.Request, body []byte) answer {
 
 // cause returns the text of a transport error without the request's method and URL.
 func cause(err error) string {
-	var urlErr *url.Error
-	if errors.As(err, &urlErr) {
+	if urlErr, ok := errors.AsType[*url.Error](err); ok {
 		err = urlErr.Err
 	}
 	return err.Error()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -199,9 +200,7 @@ func TestProxyUnreadableAnswers(t *testing.T) {
 	var answer string
 	var header http.Header
 	odd := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		for name, values := range header {
-			w.Header()[name] = values
-		}
+		maps.Copy(w.Header(), header)
 		io.WriteString(w, answer)
 	}))
 	defer odd.Close()
@@ -387,8 +386,7 @@ func TestCalls(t *testing.T) {
 		}, "UpdateItem"},
 		{"an update whose condition fails", func() error {
 			_, err := c.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: plain, Key: expired, ConditionExpression: aws.String("attribute_exists(pk)")})
-			var failed *types.ConditionalCheckFailedException
-			if errors.As(err, &failed) {
+			if _, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
 				return nil
 			}
 			return errors.New("the condition did not fail")

@@ -183,8 +183,7 @@ func TestTransactionRepeated(t *testing.T) {
 		other := *in
 		other.TransactItems = append(other.TransactItems, types.TransactWriteItem{Put: &types.Put{TableName: aws.String("plain"), Item: expiredKey}})
 		_, err = c.TransactWriteItems(t.Context(), &other)
-		var mismatch *types.IdempotentParameterMismatchException
-		if !errors.As(err, &mismatch) {
+		if _, ok := errors.AsType[*types.IdempotentParameterMismatchException](err); !ok {
 			t.Errorf("another under the same token: %v", err)
 		}
 	}

@@ -259,7 +259,7 @@ const drawingStyle = `text{fill:#111827}.note{fill:#4b5563}line{stroke:#111827}.
 // wrap divides text between words into lines of at most columns bytes, or more for a longer word.
 func wrap(text string, columns int) (lines []string) {
 	line := ""
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		if line != "" && len(line)+1+len(word) > columns {
 			lines, line = append(lines, line), "  "
 		} else if line != "" {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -97,7 +98,7 @@ func (w *World) Receiver() *timeseries.Receiver {
 func (w *World) Aside() []timeseries.Rejected {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.mu.aside[:len(w.mu.aside):len(w.mu.aside)]
+	return slices.Clip(w.mu.aside)
 }
 
 // Count returns the number of samples.

@@ -251,7 +251,7 @@ Flags:
 			t.Errorf("no %q in %s", want, out)
 		}
 	}
-	for _, line := range strings.Split(out, "\n") {
+	for line := range strings.SplitSeq(out, "\n") {
 		if len(line) > 60 {
 			t.Errorf("longer than 60: %q", line)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,7 +18,7 @@ import (
 type File string
 
 func (p *Parameter) isFile() bool {
-	_, ok := p.field.Interface().(File)
+	_, ok := reflect.TypeAssert[File](p.field)
 	return ok
 }
 

@@ -208,7 +208,7 @@ func (p *page) wrap(text string) {
 
 func wrapped(text string, width int) (lines []string) {
 	line := ""
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		switch {
 		case line == "":
 			line = word

@@ -123,7 +123,7 @@ func (p *Parameter) setOne(target reflect.Value, text string) error {
 		return fmt.Errorf("%q is not one of %s", text, strings.TrimRight(strings.Join(enum, ", "), ", "))
 	}
 	kind := target.Kind()
-	reader, readsItself := target.Addr().Interface().(encoding.TextUnmarshaler)
+	reader, readsItself := reflect.TypeAssert[encoding.TextUnmarshaler](target.Addr())
 	switch {
 	case target.Type() == timeType:
 		t, err := time.Parse(time.RFC3339Nano, text)

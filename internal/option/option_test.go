@@ -27,8 +27,7 @@ func TestComplaintsNameTheirOptions(t *testing.T) {
 	}
 	var names []string
 	for _, part := range option.Split(errors.Join(err, nil)) {
-		var about *option.Error
-		if errors.As(part, &about) {
+		if about, ok := errors.AsType[*option.Error](part); ok {
 			names = append(names, about.Options...)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 // entriesOf returns directory entries with these names.
 func entriesOf(names string) []fs.DirEntry {
 	files := fstest.MapFS{}
-	for _, name := range strings.Fields(names) {
+	for name := range strings.FieldsSeq(names) {
 		files[name] = &fstest.MapFile{}
 	}
 	entries, _ := files.ReadDir(".")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -29,7 +30,7 @@ type topic struct {
 const askLimit = 5 * time.Second
 
 func newAsker(o Options) (*asker, error) {
-	client, err := kgo.NewClient(append(o.Client[:len(o.Client):len(o.Client)], kgo.RetryTimeout(askLimit))...)
+	client, err := kgo.NewClient(append(slices.Clip(o.Client), kgo.RetryTimeout(askLimit))...)
 	if err != nil {
 		return nil, fmt.Errorf("the client of Kafka: %w", err)
 	}
@@ -42,7 +43,7 @@ func (a *asker) close() { a.client.Close() }
 func (a *asker) topic(ctx context.Context) (found topic, err error) {
 	request := kmsg.NewPtrMetadataRequest()
 	wanted := kmsg.NewMetadataRequestTopic()
-	wanted.Topic = kmsg.StringPtr(a.name)
+	wanted.Topic = new(a.name)
 	request.Topics = append(request.Topics, wanted)
 	answer, err := request.RequestWith(ctx, a.client)
 	if err != nil {

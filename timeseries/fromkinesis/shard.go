@@ -184,8 +184,7 @@ func (r *reader) begin(ctx context.Context) error {
 // deleted at the end of its retention: failed reports its records as lost, and ends the reader
 // without an error. Other errors it returns, as explain does.
 func (r *reader) failed(ctx context.Context, err error) error {
-	var gone *types.ResourceNotFoundException
-	if !errors.As(err, &gone) {
+	if _, ok := errors.AsType[*types.ResourceNotFoundException](err); !ok {
 		return r.explain(err)
 	}
 	if _, err := r.describe(ctx); err != nil {

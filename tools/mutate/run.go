@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -114,9 +115,7 @@ func (r *runner) buildPackage(ctx context.Context, pkg string, ms []mutation) (b
 		if err != nil {
 			return nil, err
 		}
-		for m, why := range wrong {
-			broken[m] = why
-		}
+		maps.Copy(broken, wrong)
 		ranges[filepath.Base(file)] = where
 		name = packageName(text)
 		if err := add(file, text); err != nil {

@@ -104,7 +104,7 @@ func (t *terminal) sequence(text string) (int, error) {
 	known := strings.HasPrefix(text, "\x1b[")
 	var numbers []int
 	if known {
-		for _, field := range strings.Split(text[2:end], ";") {
+		for field := range strings.SplitSeq(text[2:end], ";") {
 			n, err := strconv.Atoi("0" + field)
 			known = known && err == nil
 			numbers = append(numbers, n)

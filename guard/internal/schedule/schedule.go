@@ -269,8 +269,7 @@ func (s *Strategy) soon(e armed.Entry) bool { return s.DryRun || e.At <= s.Now()
 // would retry for ever.
 func (x *Strategy) handle(ctx context.Context, label string, records []consume.Record) error {
 	err := x.Follow(ctx, label, len(records), func(i int) (News, error) { return x.newsOf(&records[i].Record) }, func(i int) { records[i].Done() })
-	var p *table.Problem
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*table.Problem](err); ok {
 		x.Fail(p)
 	}
 	return err

@@ -349,8 +349,7 @@ func (s *store) drop(ctx context.Context, e *row) error {
 }
 
 func unlessUnmet(err error) error {
-	var unmet *types.ConditionalCheckFailedException
-	if errors.As(err, &unmet) {
+	if _, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
 		return nil
 	}
 	return err

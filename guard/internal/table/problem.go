@@ -56,8 +56,7 @@ func (p *Problem) Unwrap() error { return p.Err }
 // ProblemOf returns the problem behind an endpoint's error in guarding a table; nil for a transient
 // one. doing is the operation's name in the API, for example "DeleteItem".
 func ProblemOf(doing, table string, err error) *Problem {
-	var already *Problem
-	if errors.As(err, &already) {
+	if already, ok := errors.AsType[*Problem](err); ok {
 		return already
 	}
 	if p := NotAllowed(doing, table, err); p != nil {

@@ -221,8 +221,7 @@ func bodyError(err error) error {
 		}
 		return fmt.Errorf("%q must be %s, not a JSON %s", wrong.Field, want, wrong.Value)
 	}
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return fmt.Errorf("the body is not valid JSON, at byte %d", syntax.Offset)
 	}
 	return errors.New("the JSON object in the body is incomplete")

@@ -305,8 +305,7 @@ func FuzzAuthorization(f *testing.F) {
 		h.Set("Authorization", authorization)
 		h.Set("X-Amz-Date", date)
 		err := v.Verify(&Request{Service: "dynamodb", Method: "POST", Path: "/", Query: query, Host: "h", Headers: h}, testNow, testNow)
-		var refused *dynamo.Error
-		if !errors.As(err, &refused) {
+		if _, ok := errors.AsType[*dynamo.Error](err); !ok {
 			t.Fatalf("got %v, want a refusal", err)
 		}
 	})

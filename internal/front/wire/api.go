@@ -172,8 +172,7 @@ func readQuery(query string) (url.Values, error) {
 // mountedFailure returns the error to answer with. Like apiError, it logs an error that the API does
 // not define, and the client gets the API's code for faults.
 func (s *Server) mountedFailure(ctx context.Context, m *match, err error, operation, id string) Failure {
-	var f Failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[Failure](err); ok {
 		return f
 	}
 	s.logFault(ctx, err, operation, id)

@@ -164,8 +164,7 @@ func fieldsOfType(t reflect.Type) fieldTypes {
 // addFields adds the fields of a structure by encoding/json's names. The fields of an embedded
 // structure count as its own.
 func addFields(to fieldTypes, t reflect.Type) {
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		tag := f.Tag.Get("json")
 		name, _, _ := strings.Cut(tag, ",")
 		embedded := f.Type

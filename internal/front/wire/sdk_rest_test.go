@@ -195,8 +195,7 @@ func (s *sdkServer) exerciseScheduler(t *testing.T, c *scheduler.Client) {
 	}
 	s.err = errors.New("disk")
 	_, err = c.ListTagsForResource(ctx, &scheduler.ListTagsForResourceInput{ResourceArn: aws.String(arn)})
-	var fault *schedulertypes.InternalServerException
-	if !errors.As(err, &fault) {
+	if _, ok := errors.AsType[*schedulertypes.InternalServerException](err); !ok {
 		t.Errorf("got %v", err)
 	}
 	_, err = c.GetScheduleGroup(ctx, &scheduler.GetScheduleGroupInput{Name: aws.String("default")})
@@ -254,8 +253,7 @@ func (s *sdkServer) exerciseEvents(t *testing.T, c *eventbridge.Client) {
 	}
 	s.err = errors.New("disk")
 	_, err = c.DeleteRule(ctx, &eventbridge.DeleteRuleInput{Name: aws.String("r")})
-	var fault *eventtypes.InternalException
-	if !errors.As(err, &fault) {
+	if _, ok := errors.AsType[*eventtypes.InternalException](err); !ok {
 		t.Errorf("got %v", err)
 	}
 	_, err = c.ListEventBuses(ctx, &eventbridge.ListEventBusesInput{})

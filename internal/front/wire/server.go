@@ -179,8 +179,7 @@ func (r *Response) writeError(e *dynamo.Error) {
 // apiError returns the error to answer with. An error that the API does not define is a fault: the
 // log gets its details, and the client only InternalServerError.
 func (s *Server) apiError(ctx context.Context, err error, operation, id string) *dynamo.Error {
-	var answer *dynamo.Error
-	if errors.As(err, &answer) {
+	if answer, ok := errors.AsType[*dynamo.Error](err); ok {
 		return answer
 	}
 	s.logFault(ctx, err, operation, id)

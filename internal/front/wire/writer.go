@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -118,10 +119,8 @@ func (w *writer) decimal(f float64) {
 	w.separate()
 	start := len(w.buf)
 	w.buf = strconv.AppendFloat(w.buf, f, 'f', -1, 64)
-	for _, c := range w.buf[start:] {
-		if c == '.' {
-			return
-		}
+	if slices.Contains(w.buf[start:], '.') {
+		return
 	}
 	w.buf = append(w.buf, '.', '0')
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -238,10 +239,8 @@ func TestPoisonedBatch(t *testing.T) {
 	e := startEndpoint(t)
 	s := sinkAt(t, e.URL)
 	e.answers(func(r request) *answer {
-		for _, body := range bodies(r) {
-			if body == "3" {
-				return refusal(r, 400, "ValidationError", "Invalid characters found")
-			}
+		if slices.Contains(bodies(r), "3") {
+			return refusal(r, 400, "ValidationError", "Invalid characters found")
 		}
 		return nil
 	})

@@ -222,8 +222,8 @@ func mismatch(path, want string, given any) error {
 }
 
 func unknownMember(of reflect.Type, path, name string) error {
-	for i := range of.NumField() {
-		if f := of.Field(i); f.IsExported() && strings.EqualFold(f.Name, name) {
+	for f := range of.Fields() {
+		if f.IsExported() && strings.EqualFold(f.Name, name) {
 			return invalid("The Input has a member %s that the operation does not have; it is called %s", member(path, name), member(path, f.Name))
 		}
 	}

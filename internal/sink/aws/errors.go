@@ -45,8 +45,7 @@ func failure(err error) error {
 	case errors.Is(err, context.Canceled):
 		return context.Canceled // the program is ending, which is no fault of the target
 	}
-	var missing *credentialsError
-	if errors.As(err, &missing) {
+	if missing, ok := errors.AsType[*credentialsError](err); ok {
 		return &target.Error{Code: codeCredentials, Message: missing.Error(), Err: err}
 	}
 	var invalid smithy.InvalidParamsError
@@ -61,12 +60,10 @@ func failure(err error) error {
 		status = response.HTTPStatusCode()
 		after = retryAfter(response)
 	}
-	var api smithy.APIError
-	if errors.As(err, &api) {
+	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		return answered(api, status, after, err)
 	}
-	var unsent *smithyhttp.RequestSendError
-	if errors.As(err, &unsent) {
+	if unsent, ok := errors.AsType[*smithyhttp.RequestSendError](err); ok {
 		return &target.Error{Code: codeUnreachable, Message: unsent.Err.Error(), Err: err}
 	}
 	if status >= 300 {
@@ -101,8 +98,7 @@ func classified(e *target.Error, status int) *target.Error {
 
 // invalidMessage returns the text of the SDK's check of an input, without the operation.
 func invalidMessage(err error) string {
-	var operation *smithy.OperationError
-	if errors.As(err, &operation) {
+	if operation, ok := errors.AsType[*smithy.OperationError](err); ok {
 		err = operation.Err
 	}
 	return err.Error()

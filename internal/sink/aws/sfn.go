@@ -33,8 +33,7 @@ func (s *clients) startExecution(ctx context.Context, a arn, d *target.Delivery)
 		in.Input = sdk.String(string(d.Body))
 	}
 	_, err := s.sfn.StartExecution(ctx, in, func(o *sfn.Options) { o.Region = s.region(a) })
-	var exists *types.ExecutionAlreadyExists
-	if errors.As(err, &exists) {
+	if _, ok := errors.AsType[*types.ExecutionAlreadyExists](err); ok {
 		return nil
 	}
 	return err

@@ -38,8 +38,7 @@ func (d *decoder) complain(line int, format string, args ...any) {
 // complainAll adds the complaints of the maker of a target, each at the line of its setting.
 func (d *decoder) complainAll(at places, kind string, err error) {
 	for _, err := range option.Split(err) {
-		var about *option.Error
-		if errors.As(err, &about) {
+		if about, ok := errors.AsType[*option.Error](err); ok {
 			d.complain(at.line(kind, about.Options[0]), "%s.%v", kind, err)
 		} else {
 			d.complain(at.line(kind), "%s: %v", kind, err)

@@ -161,7 +161,7 @@ func exampleBytes(t *testing.T, text string) (out []byte) {
 			out = append(out, strings.Trim(line, "`")...)
 			continue
 		}
-		for _, word := range strings.Fields(line) {
+		for word := range strings.FieldsSeq(line) {
 			b, err := hex.DecodeString(word)
 			if strings.HasPrefix(word, `"`) {
 				var unquoted string

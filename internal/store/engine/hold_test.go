@@ -357,7 +357,7 @@ func TestAdvanceWaitsForConsumers(t *testing.T) {
 			_, err := d.Advance(context.Background(), time.Minute, 0)
 			done <- err
 		}()
-		for seen := 0; seen < 6; seen++ {
+		for range 6 {
 			rs := slow.read(context.Background(), 1)
 			if len(rs) != 1 {
 				t.Fatal("no record")

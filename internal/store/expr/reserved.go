@@ -51,7 +51,7 @@ WORK WRAPPED WRITE YEAR ZONE`)
 
 func wordSet(words string) map[string]struct{} {
 	set := map[string]struct{}{}
-	for _, w := range strings.Fields(words) {
+	for w := range strings.FieldsSeq(words) {
 		set[w] = struct{}{}
 	}
 	return set

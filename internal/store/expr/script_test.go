@@ -196,7 +196,7 @@ func readSchema(text string) KeySchema {
 	var schema KeySchema
 	partition, sort, _ := strings.Cut(text, "|")
 	read := func(list string) (attrs []KeyAttr) {
-		for _, attr := range strings.Fields(list) {
+		for attr := range strings.FieldsSeq(list) {
 			name, kind, _ := strings.Cut(attr, ":")
 			attrs = append(attrs, KeyAttr{name, dynamo.KindOf(kind)})
 		}

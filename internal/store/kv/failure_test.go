@@ -91,7 +91,7 @@ func stopAfter(t *testing.T, before int, breaks func(errorfs.Op) bool) {
 	var writers sync.WaitGroup
 	for writer := range acknowledged {
 		writers.Go(func() {
-			for n := 0; n < 200; n++ {
+			for n := range 200 {
 				if writer == 0 && n == before {
 					on.Store(true)
 				}

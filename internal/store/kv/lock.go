@@ -10,8 +10,7 @@ import (
 // lock file has another cause. Pebble returns an error without an errno in one case only: this
 // process holds the lock.
 func isLockHeld(err error) bool {
-	var making *fs.PathError
-	if errors.As(err, &making) {
+	if _, ok := errors.AsType[*fs.PathError](err); ok {
 		return false
 	}
 	var errno syscall.Errno

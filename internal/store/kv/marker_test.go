@@ -5,7 +5,7 @@ import "testing"
 // Without a sync in between, a disk may keep a later directory entry and lose an earlier one. The
 // directory opens with any subset of the entries of a new store, or of a flush.
 func TestEntriesOutOfOrder(t *testing.T) {
-	for k := int64(0); k < 90; k++ {
+	for k := range int64(90) {
 		for seed := range uint64(8) {
 			disk := NewCrashFS()
 			disk.KeepUnsynced(50, seed)

@@ -114,8 +114,7 @@ func msgEmptyKey(k dynamo.Kind) string {
 
 // errorCode returns the code of an API error, or "" for other errors.
 func errorCode(err error) dynamo.Code {
-	var e *dynamo.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*dynamo.Error](err); ok {
 		return e.Code
 	}
 	return ""

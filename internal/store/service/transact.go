@@ -56,8 +56,7 @@ func cancelMessage(reasons []dynamo.Reason) string {
 // cancels reports whether an error of binding an action to its table cancels the transaction, as a
 // key of a wrong type does, or refuses it outright, as a missing table and an empty key do.
 func cancels(err error) bool {
-	var bad *engine.KeyError
-	if errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*engine.KeyError](err); ok {
 		return bad.Problem == engine.KeyWrongType || bad.Problem == engine.KeyMissing
 	}
 	return errorCode(err) == dynamo.CodeValidation

@@ -70,8 +70,8 @@ func Bind[In, Out any](do func(context.Context, *In) (*Out, error)) func(context
 
 func (r *Request) fill(in reflect.Value) error {
 	t, decoded := in.Elem().Type(), false
-	for i := range t.NumField() {
-		if t.Field(i).Tag.Get("from") == "" && !decoded {
+	for field := range t.Fields() {
+		if field.Tag.Get("from") == "" && !decoded {
 			if err := r.Decode(in.Interface()); err != nil {
 				return err
 			}

@@ -59,7 +59,7 @@ func (w *writer) addBehind(first []write, then ...write) {
 	for i := range then {
 		then[i].behind = b
 	}
-	w.add(append(first[:len(first):len(first)], then...)...)
+	w.add(append(slices.Clip(first), then...)...)
 }
 
 // waitsLocked reports whether the next write in the queue must wait for one under way.

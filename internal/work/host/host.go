@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -128,7 +129,7 @@ func (h *Host) resolver() *resolve.Resolver {
 	own := target.Mapping{
 		ARN: scheduler.DynamoPattern, Target: scheduler.DynamoTarget(h.o.DB), Name: "dynamodb",
 	}
-	return resolve.New(append(h.o.Targets[:len(h.o.Targets):len(h.o.Targets)], own), unmapped, h.o.Advice)
+	return resolve.New(append(slices.Clip(h.o.Targets), own), unmapped, h.o.Advice)
 }
 
 // Run works until ctx is done, or a part has stopped for good; see Options.Failed.

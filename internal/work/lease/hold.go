@@ -60,8 +60,7 @@ func HoldListed(ctx context.Context, leases *Leases, list func(ctx context.Conte
 	end(nil)
 	h.runs.Wait()
 	h.depart(ctx)
-	var wrong *failure
-	if errors.As(context.Cause(ctx), &wrong) {
+	if wrong, ok := errors.AsType[*failure](context.Cause(ctx)); ok {
 		return wrong.err
 	}
 	return err

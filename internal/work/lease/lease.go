@@ -166,8 +166,7 @@ func (l *Leases) Take(ctx context.Context, r Row) (*Lease, error) {
 	began := l.o.Elapsed()
 	after := Row{Shard: r.Shard, Owner: l.o.Owner, Term: r.Term + 1, Beat: r.Beat + 1, Checkpoint: r.Checkpoint}
 	err := l.replace(ctx, r, after)
-	var changed *errChanged
-	if errors.As(err, &changed) {
+	if _, ok := errors.AsType[*errChanged](err); ok {
 		return nil, ErrLost
 	}
 	if err != nil {
@@ -189,8 +188,7 @@ func (l *Leases) Disown(ctx context.Context, r Row) error {
 	after := r
 	after.Owner, after.Term, after.Beat, after.damage = "", max(r.Term, 1), r.Beat+1, nil
 	err := l.replace(ctx, r, after)
-	var changed *errChanged
-	if errors.As(err, &changed) {
+	if _, ok := errors.AsType[*errChanged](err); ok {
 		return nil // the next reading shows the result
 	}
 	return err

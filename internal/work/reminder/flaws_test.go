@@ -102,7 +102,7 @@ func TestErrorsAreNotSwallowed(t *testing.T) {
 		}
 		return nil
 	}
-	w.run(rule(func(s *reminder.Spec) { s.Retries = ptr(4) }))
+	w.run(rule(func(s *reminder.Spec) { s.Retries = new(4) }))
 	w.put("visits", "a", "when", at(time.Hour), "mail", "a")
 	w.put("visits", "b", "when", at(time.Hour), "mail", "b")
 	w.pending("a@1h0m0s", "b@1h0m0s")
@@ -122,8 +122,6 @@ func TestErrorsAreNotSwallowed(t *testing.T) {
 		t.Errorf("%+v", l)
 	}
 }
-
-func ptr[T any](v T) *T { return &v }
 
 // attempts returns the number of deliveries whose body has a prefix.
 func (w *world) attempts(prefix string) (n int) {

@@ -55,8 +55,7 @@ func (r *rule) run(ctx context.Context) {
 func (r *rule) readable(ctx context.Context, stream string) (readable bool) {
 	r.persist(ctx, "describe the stream", func() error {
 		out, err := r.o.Streams.DescribeStream(ctx, &dynamodbstreams.DescribeStreamInput{StreamArn: &stream})
-		var gone *streamtypes.ResourceNotFoundException
-		if errors.As(err, &gone) {
+		if _, ok := errors.AsType[*streamtypes.ResourceNotFoundException](err); ok {
 			return nil
 		}
 		if err != nil {

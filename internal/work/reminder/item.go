@@ -143,8 +143,7 @@ func (r *rule) putItem(ctx context.Context, it item, condition string) (bool, er
 		in.ExpressionAttributeValues[":fired"], in.ExpressionAttributeValues[":at"] = attr.S(kindFired), it[attrAt]
 	}
 	_, err := r.o.DB.PutItem(ctx, in)
-	var failed *types.ConditionalCheckFailedException
-	if errors.As(err, &failed) {
+	if _, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
 		return false, nil
 	}
 	return err == nil, err

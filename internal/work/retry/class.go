@@ -45,8 +45,7 @@ var classes = map[string]Class{
 
 // Code returns the API's name of an error, or "" if the endpoint has not answered.
 func Code(err error) string {
-	var api smithy.APIError
-	if errors.As(err, &api) {
+	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		return api.ErrorCode()
 	}
 	return ""
@@ -65,9 +64,8 @@ func Classify(err error) Class {
 	if errors.As(err, &cancelled) && Cancelled(cancelled.CancellationReasons) {
 		return Passing
 	}
-	var answer *smithyhttp.ResponseError
 	status := 0
-	if errors.As(err, &answer) {
+	if answer, ok := errors.AsType[*smithyhttp.ResponseError](err); ok {
 		status = answer.HTTPStatusCode()
 	}
 	if status == 0 && api.ErrorFault() == smithy.FaultClient {

@@ -554,7 +554,7 @@ func TestActionAfterCompletion(t *testing.T) {
 	definitions := func(want string) {
 		t.Helper()
 		var got []string
-		for _, it := range strings.Split(w.items(defaultTable), ", ") {
+		for it := range strings.SplitSeq(w.items(defaultTable), ", ") {
 			if name, found := strings.CutSuffix(it, " "+partDefinition); found {
 				got = append(got, name)
 			}

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -40,9 +41,7 @@ func TestPoisoned(t *testing.T) {
 	} {
 		it := key(name, partFiring)
 		it[attrDue] = due
-		for k, v := range attributes {
-			it[k] = v
-		}
+		maps.Copy(it, attributes)
 		if err := w.transactOne(items.Put(defaultTable, it, nil)); err != nil {
 			t.Fatal(err)
 		}

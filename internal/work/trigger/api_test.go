@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -68,8 +69,7 @@ func (w *world) state(c *lambda.Client, uuid *string, want string) (last *lambda
 	w.t.Helper()
 	await(w.t, "the mapping is "+want, func() bool {
 		out, err := c.GetEventSourceMapping(w.t.Context(), &lambda.GetEventSourceMappingInput{UUID: uuid})
-		var gone *lambdatypes.ResourceNotFoundException
-		if errors.As(err, &gone) {
+		if _, ok := errors.AsType[*lambdatypes.ResourceNotFoundException](err); ok {
 			return want == ""
 		}
 		must(w.t, err)
@@ -332,9 +332,7 @@ func TestBadRequests(t *testing.T) {
 			map[string]any{"FunctionResponseTypes": []string{"Foo"}}},
 	} {
 		body := valid()
-		for k, v := range test.change {
-			body[k] = v
-		}
+		maps.Copy(body, test.change)
 		_, err := call("CreateEventSourceMapping", body, "")
 		var e *trigger.Error
 		if !errors.As(err, &e) || e.Code != test.code || e.Message != test.message || e.HTTPStatus() != 400 {

@@ -135,7 +135,7 @@ func TestDeliveredAtLeastOnce(t *testing.T) {
 		s := trigger.Spec{
 			Name: "law", Table: "things", Target: arnFunction, Batch: rapid.IntRange(1, 8).Draw(r, "batch"), Parallel: rapid.IntRange(1, 4).Draw(r, "parallel"),
 			Order: rapid.SampledFrom([]string{"key", "none"}).Draw(r, "order"), Per: rapid.SampledFrom([]string{"batch", "record"}).Draw(r, "per"),
-			Retries: ptr(rapid.IntRange(0, 3).Draw(r, "retries")), Filter: []string{`{"dynamodb": {"NewImage": {"v": {"N": [{"anything-but": {"suffix": "0"}}]}}}}`},
+			Retries: new(rapid.IntRange(0, 3).Draw(r, "retries")), Filter: []string{`{"dynamodb": {"NewImage": {"v": {"N": [{"anything-but": {"suffix": "0"}}]}}}}`},
 		}
 		s.Partial = s.Per == "batch" && s.Order == "key" && rapid.Bool().Draw(r, "partial")
 		s.Bisect = s.Per == "batch" && s.Order == "key" && rapid.Bool().Draw(r, "bisect")

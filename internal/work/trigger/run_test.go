@@ -188,12 +188,10 @@ func TestRetriesExhausted(t *testing.T) {
 	for i := range 4 {
 		w.put("things", "a", i, i)
 	}
-	w.run(declared(func(s *trigger.Spec) { s.Batch, s.Retries = 2, ptr(1) }))
+	w.run(declared(func(s *trigger.Spec) { s.Batch, s.Retries = 2, new(1) }))
 	f.got(t, "0 1", "0 1", "2 3")
 	await(t, "there is a dead letter", func() bool { return w.count("mayfly.deadletters") == 1 })
 }
-
-func ptr[T any](v T) *T { return &v }
 
 // Bisecting finds the poisoned record: only that one is abandoned.
 func TestBisect(t *testing.T) {
@@ -211,7 +209,7 @@ func TestBisect(t *testing.T) {
 	for i := range 5 {
 		w.put("things", "a", i, i)
 	}
-	w.run(declared(func(s *trigger.Spec) { s.Batch, s.Retries, s.Bisect = 5, ptr(1), true }))
+	w.run(declared(func(s *trigger.Spec) { s.Batch, s.Retries, s.Bisect = 5, new(1), true }))
 	f.got(t, "0 1 2 3 4", "0 1", "2 3 4", "2", "2", "3 4")
 	await(t, "there is a dead letter", func() bool { return w.count("mayfly.deadletters") == 1 })
 }
@@ -256,7 +254,7 @@ func TestProgressForgetsFailures(t *testing.T) {
 	for i := range 3 {
 		w.put("things", "a", i, i)
 	}
-	w.run(declared(func(s *trigger.Spec) { s.Batch, s.Partial, s.Retries = 2, true, ptr(1) }))
+	w.run(declared(func(s *trigger.Spec) { s.Batch, s.Partial, s.Retries = 2, true, new(1) }))
 	f.got(t, "0 1", "0 1", "1", "2")
 }
 

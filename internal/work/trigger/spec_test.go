@@ -40,7 +40,7 @@ triggers:
 		{Name: "resize", Table: "photos", Target: "arn:aws:lambda:us-east-1:000000000000:function:resize", Batch: 10, Window: 5 * time.Second, Partial: true,
 			Filter: []string{`{"dynamodb":{"NewImage":{"size":{"N":[{"exists":true}]}}},"eventName":["INSERT"]}`}},
 		{Name: "mirror", Stream: "arn:aws:dynamodb:us-east-1:000000000000:table/photos/stream/2024-05-01T12:00:00.000", Target: "hook", Start: "LATEST",
-			Filter: []string{`{"eventName": ["REMOVE"]}`, `{"eventName":["MODIFY"]}`}, Order: "none", Per: "record", Parallel: 64, Retries: ptr(3),
+			Filter: []string{`{"eventName": ["REMOVE"]}`, `{"eventName":["MODIFY"]}`}, Order: "none", Per: "record", Parallel: 64, Retries: new(3),
 			Age: 90 * time.Minute, OnFailure: "arn:aws:sqs:us-east-1:000000000000:dead"},
 	}
 	got, err := trigger.ReadSpecs(strings.NewReader(file))

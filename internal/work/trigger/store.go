@@ -161,8 +161,7 @@ func unchanged(version int64) (condition *string, names map[string]string, value
 }
 
 func changed(err error) error {
-	var failed *types.ConditionalCheckFailedException
-	if errors.As(err, &failed) {
+	if _, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
 		return errChanged
 	}
 	return err

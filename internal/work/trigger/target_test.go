@@ -60,7 +60,7 @@ func TestLambda(t *testing.T) {
 	runtime.Throttle("fail", 2)
 	w.run(
 		trigger.Spec{Name: "count", Table: "things", Target: count, Partial: true},
-		trigger.Spec{Name: "fail", Table: "things", Target: fail, Bisect: true, Batch: 2, Retries: ptr(1), OnFailure: dead},
+		trigger.Spec{Name: "fail", Table: "things", Target: fail, Bisect: true, Batch: 2, Retries: new(1), OnFailure: dead},
 	)
 	counted, err := runtime.Finished(t.Context(), "count", 2)
 	must(t, err)
@@ -99,10 +99,10 @@ func TestBadTargets(t *testing.T) {
 	w.put("things", "a", 0, 0)
 	w.run(
 		trigger.Spec{Name: "good", Table: "things", Target: "good"},
-		trigger.Spec{Name: "hangs", Table: "things", Target: "hangs", Retries: ptr(1)},
-		trigger.Spec{Name: "panics", Table: "things", Target: "panics", Retries: ptr(1)},
-		trigger.Spec{Name: "refuses", Table: "things", Target: "refuses", Retries: ptr(100)},
-		trigger.Spec{Name: "nowhere", Table: "things", Target: "nowhere", Retries: ptr(1)},
+		trigger.Spec{Name: "hangs", Table: "things", Target: "hangs", Retries: new(1)},
+		trigger.Spec{Name: "panics", Table: "things", Target: "panics", Retries: new(1)},
+		trigger.Spec{Name: "refuses", Table: "things", Target: "refuses", Retries: new(100)},
+		trigger.Spec{Name: "nowhere", Table: "things", Target: "nowhere", Retries: new(1)},
 	)
 	good.got(t, "0")
 	await(t, "there are dead letters", func() bool { return len(w.letters()) == 3 }, func() any { return w.letters() })
@@ -141,7 +141,7 @@ func TestPoison(t *testing.T) {
 			for v := range 10 {
 				w.put("things", "a", v, v)
 			}
-			w.run(trigger.Spec{Name: "poison", Table: "things", Target: "picky", Order: "none", Per: per, Retries: ptr(2)})
+			w.run(trigger.Spec{Name: "poison", Table: "things", Target: "picky", Order: "none", Per: per, Retries: new(2)})
 			await(t, "all but one are taken, and that is dead", func() bool {
 				mu.Lock()
 				defer mu.Unlock()
@@ -204,7 +204,7 @@ func TestHeldBackDoesNotCount(t *testing.T) {
 	}), target.Limits{Batch: 1})
 	w.put("things", "a", 0, 0)
 	w.put("things", "b", 0, 1)
-	w.run(trigger.Spec{Name: "each", Table: "things", Target: "each", Per: "record", Batch: 100, Retries: ptr(0)})
+	w.run(trigger.Spec{Name: "each", Table: "things", Target: "each", Per: "record", Batch: 100, Retries: new(0)})
 	await(t, "there is a dead letter and a delivery", func() bool { return len(got) == 1 && w.count("mayfly.deadletters") == 1 })
 	if d := <-got; d.Attempt != 1 {
 		t.Errorf("the first attempt has the number %d", d.Attempt)
