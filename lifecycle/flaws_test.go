@@ -1,9 +1,12 @@
 package lifecycle_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -312,5 +315,47 @@ func (w *world) createFull(lc string) {
 		} else if size < 400<<10-1000 {
 			w.t.Fatal(err)
 		}
+	}
+}
+
+// refusing answers the transactions that name one entity with a ValidationException.
+type refusing struct {
+	http.RoundTripper
+	entity string
+}
+
+func (f refusing) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".TransactWriteItems") {
+		return f.RoundTripper.RoundTrip(r)
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil || !bytes.Contains(body, []byte(`{"S":"`+f.entity+`"}`)) {
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		return f.RoundTripper.RoundTrip(r)
+	}
+	answer := `{"__type":"com.amazonaws.dynamodb.v20120810#ValidationException","message":"Item size has exceeded the maximum allowed size"}`
+	return &http.Response{StatusCode: 400, Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}}, Body: io.NopCloser(strings.NewReader(answer))}, nil
+}
+
+// Loss: an entity that cannot be armed again does not keep the search from the others.
+func TestFlawELossOfOne(t *testing.T) {
+	w := newWorld(t)
+	w.apply(twoSteps)
+	for _, id := range []string{"a", "bad", "c"} {
+		w.create("two", id)
+	}
+	w.stop()
+	table := lifecycle.EntityTable("two")
+	found, err := w.DynamoDB().Scan(bg, &dynamodb.ScanInput{TableName: &table, FilterExpression: aws.String("part = :next"), ExpressionAttributeValues: lifecycle.Item{":next": &types.AttributeValueMemberS{Value: "next"}}})
+	must(t, err)
+	for _, it := range found.Items { // their records are lost
+		_, err := w.DynamoDB().DeleteItem(bg, &dynamodb.DeleteItemInput{TableName: &table, Key: lifecycle.Item{"entity": it["entity"], "part": it["part"]}})
+		must(t, err)
+	}
+	l, err := lifecycle.New(w.through(refusing{w.Transport(), "bad"}))
+	must(t, err)
+	armed, _, err := l.SearchForTest(bg, "two", begin.Add(2*time.Hour))
+	if armed != 2 || err != nil || len(found.Items) != 3 {
+		t.Errorf("of %d transitions %d are armed again: %v", len(found.Items), armed, err)
 	}
 }
