@@ -27,6 +27,9 @@ const (
 	// after the records that exist at its first run. The position is stored at once, so a restart
 	// misses nothing
 	Latest
+	// at the oldest record of a stream that is younger than the consumer. To later runs with Latest,
+	// this was the first
+	SinceCreation
 )
 
 // Consumer reads the records of one stream and hands them over, shard by shard. Its fields are set

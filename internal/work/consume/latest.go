@@ -47,6 +47,9 @@ func (w *worker) begin(ctx context.Context, shards []types.Shard, rows map[strin
 
 // note stores the start and returns the present rows.
 func (w *worker) note(ctx context.Context, shards []types.Shard, rows map[string]lease.Row) (map[string]lease.Row, error) {
+	if w.Start == SinceCreation {
+		shards = nil // each is read from its oldest record
+	}
 	start := startNoted
 	since := startSince + strconv.FormatInt(w.Now().Add(-startMargin).UnixMilli(), 10)
 	for _, s := range shards {

@@ -140,7 +140,7 @@ func (w *worker) look(ctx context.Context) (over bool, err error) {
 			w.log.Warn("the row of a lease is damaged and is written again with a new term", "shard", shard)
 		}
 	}
-	if w.Start == Latest {
+	if w.Start != TrimHorizon {
 		if rows, err = w.begin(ctx, shards, rows); err != nil {
 			return false, err
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"github.com/mayflydb/mayfly/internal/work/consume"
+	"github.com/mayflydb/mayfly/internal/work/ensure"
 	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
@@ -86,7 +87,12 @@ func (r *run) run(ctx context.Context) {
 	// a second stream began while the first was read
 	for start := r.start; ; start = consume.TrimHorizon {
 		var looked func()
-		if r.reading, looked = r.nextStream(ctx, r.reading); r.reading == "" {
+		r.reading, looked = r.nextStream(ctx, r.reading, func() {
+			if start == consume.Latest {
+				start = consume.SinceCreation
+			}
+		})
+		if r.reading == "" {
 			return
 		}
 		consumer := r.newConsumer(r.reading, start)
@@ -141,8 +147,9 @@ func (r *run) begun(ctx context.Context) bool {
 }
 
 // nextStream returns the ARN of the stream after last; "" if ctx is done. It waits while the table
-// is missing or has no further stream. The caller must call looked, as after AwaitStream.
-func (r *run) nextStream(ctx context.Context, last string) (arn string, looked func()) {
+// is missing or has no further stream. If there was none at first, it calls isNew: the stream is
+// younger than the trigger. The caller must call looked, as after AwaitStream.
+func (r *run) nextStream(ctx context.Context, last string, isNew func()) (arn string, looked func()) {
 	if r.stream != "" {
 		if last != "" && !r.awaitAgain(ctx) {
 			return "", func() {}
@@ -151,6 +158,9 @@ func (r *run) nextStream(ctx context.Context, last string) (arn string, looked f
 	}
 	return consume.AwaitStream(ctx, r.o.DB, r.o.Registry, r.table, last, func(err error) {
 		r.noteRegistered()
+		if err == nil || ensure.Missing(err) {
+			isNew()
+		}
 		consume.LogNoStream(r.log, r.table, err)
 	})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/mayflydb/mayfly/internal/work/lease"
 	"github.com/mayflydb/mayfly/internal/work/trigger"
 	"github.com/mayflydb/mayfly/target"
 )
@@ -50,6 +51,36 @@ func TestRestart(t *testing.T) {
 	w.put("things", "a", 1, 1)
 	w.run(declared(nil))
 	f.got(t, "0", "1")
+}
+
+// A trigger with the start LATEST delivers all records of a table that is created later, and skips
+// none after a restart.
+func TestTableComesAfterLatest(t *testing.T) {
+	w := newWorld(t)
+	f := &function{}
+	w.to(arnFunction, f, target.Limits{})
+	start := func() (stop func()) { return w.run(declared(func(s *trigger.Spec) { s.Start = "LATEST" })) }
+	stop := start()
+	await(t, "the trigger waits for the table", func() bool {
+		select {
+		case <-w.triggers.Ready():
+			return true
+		default:
+			return false
+		}
+	})
+	w.table("things")
+	w.put("things", "a", 0, 0)
+	f.got(t, "0")
+	stop()
+	w.put("things", "a", 1, 1)
+	start()
+	f.got(t, "0", "1")
+	rows, err := lease.New(w.DynamoDB(), "trigger.test", lease.Options{Exclusive: true}).Rows(t.Context())
+	must(t, err)
+	if rows["start"].Term == 0 { // else the next run would skip the shards that have begun meanwhile
+		t.Errorf("the first run has not stored that it was the first: %v", rows)
+	}
 }
 
 // A trigger waits for a table that is created later.
