@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"math/bits"
+	"slices"
 )
 
 // AppendItemJSON appends the item as JSON in DynamoDB's form: {"name":{"S":"…"},…}, with names and
@@ -62,7 +63,7 @@ func appendNextJSON(dst, b []byte) (out, tail []byte) {
 		dst = AppendQuoted(dst, payload)
 	case KindBinary:
 		dst = append(dst, `{"B":`...)
-		dst = appendBase64(dst, payload)
+		dst = AppendBase64(dst, payload)
 	case KindMap:
 		dst = append(dst, `{"M":`...)
 		dst = AppendItemJSON(dst, payload)
@@ -95,7 +96,7 @@ func appendElements(dst []byte, kind Kind, body []byte) []byte {
 			dst = append(dst, '"')
 		case KindBS:
 			e, tail = cut(tail)
-			dst = appendBase64(dst, e)
+			dst = AppendBase64(dst, e)
 		default:
 			e, tail = cut(tail)
 			dst = AppendQuoted(dst, e)
@@ -104,7 +105,8 @@ func appendElements(dst []byte, kind Kind, body []byte) []byte {
 	return dst
 }
 
-func appendBase64(dst, b []byte) []byte {
+// AppendBase64 appends bytes as a JSON string in base64.
+func AppendBase64(dst, b []byte) []byte {
 	dst = append(dst, '"')
 	dst = base64.StdEncoding.AppendEncode(dst, b)
 	return append(dst, '"')
@@ -159,4 +161,36 @@ func appendEscaped[T ~string | ~[]byte](dst []byte, s T) []byte {
 		}
 	}
 	return dst
+}
+
+// AppendArray appends a JSON array. appendElem appends one element.
+func AppendArray[T any](dst []byte, elems []T, appendElem func([]byte, T) []byte) []byte {
+	dst = append(dst, '[')
+	for i, e := range elems {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendElem(dst, e)
+	}
+	return append(dst, ']')
+}
+
+// AppendObject appends a JSON object with its members in the order of their names. appendMember
+// appends the value of one.
+func AppendObject[T any](dst []byte, members map[string]T, appendMember func([]byte, T) []byte) []byte {
+	var room [32]string // most items have fewer attributes
+	names := room[:0]
+	for name := range members {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	dst = append(dst, '{')
+	for i, name := range names {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(AppendQuoted(dst, name), ':')
+		dst = appendMember(dst, members[name])
+	}
+	return append(dst, '}')
 }

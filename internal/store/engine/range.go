@@ -15,35 +15,13 @@ type Range struct {
 	Index *IndexDesc // of a description from before the read began; nil: the table
 	// the partition key's values, in the schema's order; nil: all partitions
 	Partition []dynamo.Value
-	Sort      SortRange // with Partition only
+	Sort      dynamo.SortCondition // with Partition only
 	// with Segments > 0 and without Partition: the part of the hashes to read
 	Segment  int
 	Segments int
 	Backward bool
 	After    dynamo.Item // start behind this entry (before it, if Backward); nil: at the beginning
 }
-
-// SortRange is a condition on the first attribute of the sort key.
-type SortRange struct {
-	Op   SortOp
-	Low  dynamo.Value // the operand; the lower one of SortBetween
-	High dynamo.Value // SortBetween only
-}
-
-// SortOp is the comparison of a SortRange.
-type SortOp int
-
-// The comparisons that a key condition can make.
-const (
-	SortAny SortOp = iota
-	SortEQ
-	SortLT
-	SortLE
-	SortGT
-	SortGE
-	SortBetween
-	SortBegins
-)
 
 // errStartKey reports an exclusive start key that contradicts the schema. The service checks start
 // keys before, so clients never see it.
@@ -127,19 +105,19 @@ func (r Range) partitionBounds(prefix []byte, schema KeySchema) (lower, upper []
 	at := func(v dynamo.Value) []byte { return keyenc.AppendValue(bytes.Clone(base), v) }
 	past := func(v dynamo.Value) []byte { return keyenc.PrefixSuccessor(at(v)) }
 	switch r.Sort.Op {
-	case SortEQ:
+	case dynamo.SortEQ:
 		return at(r.Sort.Low), past(r.Sort.Low)
-	case SortLT:
+	case dynamo.SortLT:
 		return base, at(r.Sort.Low)
-	case SortLE:
+	case dynamo.SortLE:
 		return base, past(r.Sort.Low)
-	case SortGT:
+	case dynamo.SortGT:
 		return past(r.Sort.Low), end
-	case SortGE:
+	case dynamo.SortGE:
 		return at(r.Sort.Low), end
-	case SortBetween:
+	case dynamo.SortBetween:
 		return at(r.Sort.Low), past(r.Sort.High)
-	case SortBegins:
+	case dynamo.SortBegins:
 		begin := keyenc.AppendBytesPrefix(bytes.Clone(base), r.Sort.Low.Bytes())
 		return begin, keyenc.PrefixSuccessor(begin)
 	default:

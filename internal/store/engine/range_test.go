@@ -117,24 +117,24 @@ func (m *keyModel) matches(r Range, it dynamo.Item) bool {
 			return false
 		}
 	}
-	if r.Sort.Op == SortAny {
+	if r.Sort.Op == dynamo.SortAny {
 		return true
 	}
 	v := it.Get(m.schema.Sort[0].Name)
-	if r.Sort.Op == SortBegins {
+	if r.Sort.Op == dynamo.SortBegins {
 		return bytes.HasPrefix(v.Bytes(), r.Sort.Low.Bytes())
 	}
 	c := compareValues(v, r.Sort.Low)
 	switch r.Sort.Op {
-	case SortEQ:
+	case dynamo.SortEQ:
 		return c == 0
-	case SortLT:
+	case dynamo.SortLT:
 		return c < 0
-	case SortLE:
+	case dynamo.SortLE:
 		return c <= 0
-	case SortGT:
+	case dynamo.SortGT:
 		return c > 0
-	case SortGE:
+	case dynamo.SortGE:
 		return c >= 0
 	default:
 		return c >= 0 && compareValues(v, r.Sort.High) <= 0
@@ -186,11 +186,11 @@ func (m *keyModel) drawRange(t *rapid.T) Range {
 		return r
 	}
 	kind := m.schema.Sort[0].Kind
-	last := SortBegins
+	last := dynamo.SortBegins
 	if kind == dynamo.KindNumber {
-		last = SortBetween
+		last = dynamo.SortBetween
 	}
-	r.Sort.Op = SortOp(rapid.IntRange(int(SortAny), int(last)).Draw(t, "op"))
+	r.Sort.Op = dynamo.SortOp(rapid.IntRange(int(dynamo.SortAny), int(last)).Draw(t, "op"))
 	r.Sort.Low, r.Sort.High = drawKeyValue(t, kind, "low"), drawKeyValue(t, kind, "high")
 	return r
 }
@@ -332,11 +332,11 @@ func TestSortConditionAtTheKey(t *testing.T) {
 	for sk := 1; sk <= 5; sk++ {
 		d.put(tab, item("pk", "a", "sk", sk))
 	}
-	for op, want := range map[SortOp][]int{
-		SortAny: {1, 2, 3, 4, 5}, SortEQ: {3}, SortLT: {1, 2}, SortLE: {1, 2, 3}, SortGT: {4, 5}, SortGE: {3, 4, 5}, SortBetween: {3, 4},
+	for op, want := range map[dynamo.SortOp][]int{
+		dynamo.SortAny: {1, 2, 3, 4, 5}, dynamo.SortEQ: {3}, dynamo.SortLT: {1, 2}, dynamo.SortLE: {1, 2, 3}, dynamo.SortGT: {4, 5}, dynamo.SortGE: {3, 4, 5}, dynamo.SortBetween: {3, 4},
 	} {
 		var got []int
-		r := Range{Partition: []dynamo.Value{item("pk", "a").Get("pk")}, Sort: SortRange{Op: op, Low: number("3"), High: number("4")}}
+		r := Range{Partition: []dynamo.Value{item("pk", "a").Get("pk")}, Sort: dynamo.SortCondition{Op: op, Low: number("3"), High: number("4")}}
 		for _, it := range d.items(tab, r) {
 			ms, _ := it.Get("sk").Number().Millis()
 			got = append(got, int(ms/1000))

@@ -19,33 +19,12 @@ type KeySchema struct {
 	Sort      []KeyAttr
 }
 
-// SortOp is the comparison in a condition on a sort key attribute.
-type SortOp int
-
-// The operators. SortAny means no condition.
-const (
-	SortAny SortOp = iota
-	SortEQ
-	SortLT
-	SortLE
-	SortGT
-	SortGE
-	SortBetween
-	SortBegins
-)
-
-// SortCondition is a condition on one sort key attribute. High is set for SortBetween only.
-type SortCondition struct {
-	Op        SortOp
-	Low, High dynamo.Value
-}
-
 // KeyRange is the part of a table or index that a Query reads: a value for each attribute of the
 // partition key, and conditions on the leading attributes of the sort key, both in the order of the
-// schema. Every condition of Sort except the last is SortEQ.
+// schema. Every condition of Sort except the last is dynamo.SortEQ.
 type KeyRange struct {
 	Partition []dynamo.Value
-	Sort      []SortCondition
+	Sort      []dynamo.SortCondition
 }
 
 // KeyCondition is a compiled key condition. It is immutable.
@@ -163,8 +142,8 @@ var keyOps = map[op]string{
 // mirrored maps an operator to its equivalent for exchanged operands.
 var mirrored = map[string]string{"EQ": "EQ", "LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE"}
 
-var sortOps = map[string]SortOp{
-	"EQ": SortEQ, "LT": SortLT, "LE": SortLE, "GT": SortGT, "GE": SortGE, "BETWEEN": SortBetween, "BEGINS_WITH": SortBegins,
+var sortOps = map[string]dynamo.SortOp{
+	"EQ": dynamo.SortEQ, "LT": dynamo.SortLT, "LE": dynamo.SortLE, "GT": dynamo.SortGT, "GE": dynamo.SortGE, "BETWEEN": dynamo.SortBetween, "BEGINS_WITH": dynamo.SortBegins,
 }
 
 // find returns the condition on an attribute, or nil.
@@ -201,8 +180,8 @@ func (k *KeyCondition) Range(schema KeySchema) (KeyRange, error) {
 	return r, nil
 }
 
-func (t *keyTerm) sort() SortCondition {
-	c := SortCondition{Op: sortOps[t.op], Low: t.value[0]}
+func (t *keyTerm) sort() dynamo.SortCondition {
+	c := dynamo.SortCondition{Op: sortOps[t.op], Low: t.value[0]}
 	if len(t.value) > 1 {
 		c.High = t.value[1]
 	}
@@ -222,7 +201,7 @@ func (k *KeyCondition) checkSchema(schema KeySchema) error {
 		}
 	}
 	for i := range k.conditions {
-		if sortOps[k.conditions[i].op] == SortAny {
+		if sortOps[k.conditions[i].op] == dynamo.SortAny {
 			return dynamo.Invalid(msgKeyIndexable)
 		}
 	}

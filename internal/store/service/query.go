@@ -171,7 +171,7 @@ func (p *page) useKeyCondition(k *expr.KeyCondition) error {
 	}
 	p.rng.Partition = r.Partition
 	if len(r.Sort) > 0 {
-		p.rng.Sort = engine.SortRange{Op: engine.SortOp(r.Sort[0].Op), Low: r.Sort[0].Low, High: r.Sort[0].High}
+		p.rng.Sort = r.Sort[0]
 	}
 	return nil
 }

@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
-	"github.com/mayflydb/mayfly/internal/store/engine"
-	"github.com/mayflydb/mayfly/internal/store/expr"
 )
 
 // songs fills the music table with songs s0 to s9 of one artist, one a year from 2000 on,
@@ -245,18 +243,6 @@ func TestQueryValidation(t *testing.T) {
 			_, err := d.Query(ctx, &tt.in)
 			invalidRequest(t, err, tt.want)
 		})
-	}
-}
-
-// The comparisons of the engine and of the expressions have the same numbers, since they are
-// converted by number.
-func TestSortOpsAgree(t *testing.T) {
-	pairs := map[expr.SortOp]engine.SortOp{
-		expr.SortAny: engine.SortAny, expr.SortEQ: engine.SortEQ, expr.SortLT: engine.SortLT, expr.SortLE: engine.SortLE, expr.SortGT: engine.SortGT,
-		expr.SortGE: engine.SortGE, expr.SortBetween: engine.SortBetween, expr.SortBegins: engine.SortBegins,
-	}
-	for from, to := range pairs {
-		equal(t, "comparison", engine.SortOp(from), to)
 	}
 }
 

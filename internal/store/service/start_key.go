@@ -1,8 +1,6 @@
 package service
 
 import (
-	"strings"
-
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 	"github.com/mayflydb/mayfly/internal/store/engine"
 )
@@ -65,7 +63,7 @@ func (p *page) checkStartInRange() error {
 		return nil
 	}
 	schema := p.queriedKey()
-	if p.index == nil && (len(schema.Sort) == 0 || p.rng.Sort.Op == engine.SortEQ) {
+	if p.index == nil && (len(schema.Sort) == 0 || p.rng.Sort.Op == dynamo.SortEQ) {
 		return invalid("The query can return at most one row and cannot be restarted")
 	}
 	for i, attr := range schema.Partition {
@@ -73,30 +71,8 @@ func (p *page) checkStartInRange() error {
 			return invalid("The provided starting key is outside query boundaries based on provided conditions")
 		}
 	}
-	if len(schema.Sort) > 0 && !inSortRange(p.rng.Sort, key.Get(schema.Sort[0].Name)) {
+	if len(schema.Sort) > 0 && !p.rng.Sort.Holds(key.Get(schema.Sort[0].Name)) {
 		return invalid("The provided starting key does not match the range key predicate")
 	}
 	return nil
-}
-
-// inSortRange reports whether a sort key value satisfies a Query's condition on it.
-func inSortRange(r engine.SortRange, v dynamo.Value) bool {
-	switch r.Op {
-	case engine.SortEQ:
-		return dynamo.Equal(v, r.Low)
-	case engine.SortLT:
-		return dynamo.Compare(v, r.Low) < 0
-	case engine.SortLE:
-		return dynamo.Compare(v, r.Low) <= 0
-	case engine.SortGT:
-		return dynamo.Compare(v, r.Low) > 0
-	case engine.SortGE:
-		return dynamo.Compare(v, r.Low) >= 0
-	case engine.SortBetween:
-		return dynamo.Compare(v, r.Low) >= 0 && dynamo.Compare(v, r.High) <= 0
-	case engine.SortBegins:
-		return strings.HasPrefix(string(v.Bytes()), string(r.Low.Bytes()))
-	default:
-		return true
-	}
 }

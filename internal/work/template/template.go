@@ -9,7 +9,6 @@ package template
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -184,19 +183,19 @@ func AppendPlain(dst []byte, v types.AttributeValue) []byte {
 	case *types.AttributeValueMemberN:
 		return appendNumber(dst, v.Value)
 	case *types.AttributeValueMemberB:
-		return appendBinary(dst, v.Value)
+		return dynamo.AppendBase64(dst, v.Value)
 	case *types.AttributeValueMemberBOOL:
 		return fmt.Append(dst, v.Value)
 	case *types.AttributeValueMemberM:
-		return AppendMap(dst, v.Value, AppendPlain)
+		return dynamo.AppendObject(dst, v.Value, AppendPlain)
 	case *types.AttributeValueMemberL:
-		return appendList(dst, v.Value, AppendPlain)
+		return dynamo.AppendArray(dst, v.Value, AppendPlain)
 	case *types.AttributeValueMemberSS:
-		return appendList(dst, v.Value, dynamo.AppendQuoted[string])
+		return dynamo.AppendArray(dst, v.Value, dynamo.AppendQuoted[string])
 	case *types.AttributeValueMemberNS:
-		return appendList(dst, v.Value, appendNumber)
+		return dynamo.AppendArray(dst, v.Value, appendNumber)
 	case *types.AttributeValueMemberBS:
-		return appendList(dst, v.Value, appendBinary)
+		return dynamo.AppendArray(dst, v.Value, dynamo.AppendBase64)
 	}
 	return append(dst, "null"...)
 }
@@ -210,27 +209,29 @@ func AppendTyped(dst []byte, v types.AttributeValue) []byte {
 	case *types.AttributeValueMemberN:
 		dst = dynamo.AppendQuoted(kind("N"), v.Value)
 	case *types.AttributeValueMemberB:
-		dst = appendBinary(kind("B"), v.Value)
+		dst = dynamo.AppendBase64(kind("B"), v.Value)
 	case *types.AttributeValueMemberBOOL:
 		dst = fmt.Append(kind("BOOL"), v.Value)
 	case *types.AttributeValueMemberM:
-		dst = AppendMap(kind("M"), v.Value, AppendTyped)
+		dst = AppendItem(kind("M"), v.Value)
 	case *types.AttributeValueMemberL:
-		dst = appendList(kind("L"), v.Value, AppendTyped)
+		dst = dynamo.AppendArray(kind("L"), v.Value, AppendTyped)
 	case *types.AttributeValueMemberSS:
-		dst = appendList(kind("SS"), v.Value, dynamo.AppendQuoted[string])
+		dst = dynamo.AppendArray(kind("SS"), v.Value, dynamo.AppendQuoted[string])
 	case *types.AttributeValueMemberNS:
-		dst = appendList(kind("NS"), v.Value, dynamo.AppendQuoted[string])
+		dst = dynamo.AppendArray(kind("NS"), v.Value, dynamo.AppendQuoted[string])
 	case *types.AttributeValueMemberBS:
-		dst = appendList(kind("BS"), v.Value, appendBinary)
+		dst = dynamo.AppendArray(kind("BS"), v.Value, dynamo.AppendBase64)
 	default:
 		dst = append(kind("NULL"), "true"...)
 	}
 	return append(dst, '}')
 }
 
-func appendBinary(dst, b []byte) []byte {
-	return dynamo.AppendQuoted(dst, base64.StdEncoding.EncodeToString(b))
+// AppendItem appends an item in DynamoDB's typed JSON, with its attributes in the order of their
+// names.
+func AppendItem(dst []byte, it map[string]types.AttributeValue) []byte {
+	return dynamo.AppendObject(dst, it, AppendTyped)
 }
 
 // CompactJSON returns a value as JSON, without escapes for <, > and &, so that placeholders and texts
@@ -251,33 +252,4 @@ func appendNumber(dst []byte, n string) []byte {
 		return dynamo.AppendQuoted(dst, n)
 	}
 	return append(dst, n...)
-}
-
-// AppendMap appends an object with its members in the order of their names.
-func AppendMap(dst []byte, m map[string]types.AttributeValue, appendValue func([]byte, types.AttributeValue) []byte) []byte {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	dst = append(dst, '{')
-	for i, name := range names {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(dynamo.AppendQuoted(dst, name), ':')
-		dst = appendValue(dst, m[name])
-	}
-	return append(dst, '}')
-}
-
-func appendList[T any](dst []byte, elems []T, appendElem func([]byte, T) []byte) []byte {
-	dst = append(dst, '[')
-	for i, e := range elems {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = appendElem(dst, e)
-	}
-	return append(dst, ']')
 }

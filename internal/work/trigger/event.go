@@ -1,8 +1,6 @@
 package trigger
 
 import (
-	"encoding/base64"
-	"slices"
 	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -90,22 +88,7 @@ func appendChange(dst []byte, r *types.StreamRecord) []byte {
 
 // appendAttributes appends the members of an image or a map.
 func appendAttributes(dst []byte, attrs map[string]types.AttributeValue) []byte {
-	var room [32]string // most items have fewer attributes
-	names := room[:0]
-	for name := range attrs {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	dst = append(dst, '{')
-	for i, name := range names {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = dynamo.AppendQuoted(dst, name)
-		dst = append(dst, ':')
-		dst = appendValue(dst, attrs[name])
-	}
-	return append(dst, '}')
+	return dynamo.AppendObject(dst, attrs, appendValue)
 }
 
 // appendValue appends an attribute value with its type. Binary values are base64.
@@ -116,7 +99,7 @@ func appendValue(dst []byte, v types.AttributeValue) []byte {
 	case *types.AttributeValueMemberN:
 		return append(dynamo.AppendQuoted(append(dst, `{"N":`...), v.Value), '}')
 	case *types.AttributeValueMemberB:
-		return append(appendBinary(append(dst, `{"B":`...), v.Value), '}')
+		return append(dynamo.AppendBase64(append(dst, `{"B":`...), v.Value), '}')
 	case *types.AttributeValueMemberBOOL:
 		return append(strconv.AppendBool(append(dst, `{"BOOL":`...), v.Value), '}')
 	case *types.AttributeValueMemberNULL:
@@ -124,30 +107,13 @@ func appendValue(dst []byte, v types.AttributeValue) []byte {
 	case *types.AttributeValueMemberM:
 		return append(appendAttributes(append(dst, `{"M":`...), v.Value), '}')
 	case *types.AttributeValueMemberL:
-		return append(appendList(append(dst, `{"L":`...), v.Value, appendValue), '}')
+		return append(dynamo.AppendArray(append(dst, `{"L":`...), v.Value, appendValue), '}')
 	case *types.AttributeValueMemberSS:
-		return append(appendList(append(dst, `{"SS":`...), v.Value, dynamo.AppendQuoted[string]), '}')
+		return append(dynamo.AppendArray(append(dst, `{"SS":`...), v.Value, dynamo.AppendQuoted[string]), '}')
 	case *types.AttributeValueMemberNS:
-		return append(appendList(append(dst, `{"NS":`...), v.Value, dynamo.AppendQuoted[string]), '}')
+		return append(dynamo.AppendArray(append(dst, `{"NS":`...), v.Value, dynamo.AppendQuoted[string]), '}')
 	case *types.AttributeValueMemberBS:
-		return append(appendList(append(dst, `{"BS":`...), v.Value, appendBinary), '}')
+		return append(dynamo.AppendArray(append(dst, `{"BS":`...), v.Value, dynamo.AppendBase64), '}')
 	}
 	return append(dst, `{}`...) // a type unknown to the SDK, which keeps none of its data
-}
-
-func appendList[T any](dst []byte, elems []T, appendElem func([]byte, T) []byte) []byte {
-	dst = append(dst, '[')
-	for i, e := range elems {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = appendElem(dst, e)
-	}
-	return append(dst, ']')
-}
-
-func appendBinary(dst, b []byte) []byte {
-	dst = append(dst, '"')
-	dst = base64.StdEncoding.AppendEncode(dst, b)
-	return append(dst, '"')
 }
