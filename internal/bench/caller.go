@@ -172,7 +172,7 @@ func (w *work) callers(connections int) []caller {
 // complete makes all requests, over many connections, and fails unless each succeeds.
 func (w *work) complete(ctx context.Context, e *endpoint, limit time.Duration) error {
 	wanted := w.end - int(w.taken.Load())
-	total, _, err := load(ctx, e.address, w.callers(workConnections), limit)
+	total, _, err := load(ctx, e.address, w.callers(workConnections), limit, 0)
 	if err != nil {
 		return err
 	}

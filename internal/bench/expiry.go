@@ -142,7 +142,7 @@ func (s *expiryRun) idle() time.Duration {
 	return pick(s.Quick, idleQuick, idleTime)
 }
 
-// attend starts the readers of streams, and the calls.
+// attend starts the readers of streams, and prepares the calls.
 func (s *expiryRun) attend(ctx context.Context) (err error) {
 	if s.beside {
 		if err := s.attendBeside(ctx); err != nil {
@@ -195,7 +195,7 @@ func (s *expiryRun) startCalls(ctx context.Context) (*foreground, error) {
 		return nil, err
 	}
 	target := &apiTarget{endpoint: s.endpoint, stored: func(tableKind) int { return foregroundItems }, started: s.started}
-	return target.startForeground(ctx)
+	return target.foreground(), nil
 }
 
 // ensure returns a table that experiments share, with this many items.
@@ -213,25 +213,28 @@ func (s *expiryRun) ensure(ctx context.Context, kind tableKind, items int) (*tab
 
 // observe measures the idle phase, waits for the removals, and returns the result.
 func (s *expiryRun) observe(ctx context.Context) (*Expiry, error) {
-	if err := pause(ctx, time.Until(s.plan.first.Add(-s.idle()))); err != nil {
+	// the first calls are slower, and do not count
+	if _, err := s.calls.run(ctx, time.Until(s.plan.first.Add(-s.idle()))); err != nil {
 		return nil, err
 	}
-	s.calls.phase() // drop the first calls
-	if err := pause(ctx, time.Until(s.plan.first)); err != nil {
-		return nil, err
-	}
-	calm := s.calls.phase()
-	cpu := s.endpoint.cpuEach()
-	perS, err := s.await(ctx)
+	calm, err := s.calls.run(ctx, time.Until(s.plan.first))
 	if err != nil {
+		return nil, err
+	}
+	cpu := s.endpoint.cpuEach()
+	stop := s.calls.start(ctx)
+	perS, err := s.await(ctx)
+	during, failed := stop()
+	if err := errors.Join(err, failed); err != nil {
 		return nil, err
 	}
 	found := &Expiry{Experiment: s.name, About: s.about, Target: s.endpoint.name, Items: s.plan.items}
 	if s.plan.spread == 0 {
 		found.DrainPerS = round(perS)
 	}
-	found.Foreground = foregroundFigures(calm, s.calls.phase())
+	found.Foreground = s.calls.figures(calm, during)
 	s.problems(calm)
+	s.problems(during)
 	found.CPUUS = cpu(s.plan.items)
 	drained := time.Now()
 	if s.others != nil {
@@ -244,10 +247,10 @@ func (s *expiryRun) observe(ctx context.Context) (*Expiry, error) {
 }
 
 // problems counts the errors of the calls.
-func (s *expiryRun) problems(phase map[string]*tally) {
-	for operation, calls := range phase {
-		if calls.errors > 0 {
-			s.problem(calls.errors, fmt.Sprintf("%s beside %s at %s: %s", operation, s.name, s.endpoint.name, calls.problem))
+func (s *expiryRun) problems(p phase) {
+	for line, calls := range p {
+		if calls != nil && calls.errors > 0 {
+			s.problem(calls.errors, fmt.Sprintf("%s beside %s at %s: %s", s.calls.lines[line].operation, s.name, s.endpoint.name, calls.problem))
 		}
 	}
 }
@@ -359,9 +362,8 @@ func (e *endpoint) countItems(ctx context.Context, t *table) (total int, err err
 	}
 }
 
-// stop ends the readers and the calls.
+// stop ends the readers.
 func (s *expiryRun) stop() error {
-	s.calls.stop()
 	var errs []error
 	for _, reader := range s.readers {
 		errs = append(errs, reader.close())

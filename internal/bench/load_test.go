@@ -45,7 +45,7 @@ func runLoad(t *testing.T, handler http.HandlerFunc, n, calls int, body string, 
 	for range n {
 		callers = append(callers, &countingCaller{request: rawRequest(address, "x", body), left: calls, judge: judge})
 	}
-	total, took, err := load(context.Background(), address, callers, time.Minute)
+	total, took, err := load(context.Background(), address, callers, time.Minute, 0)
 	if err != nil || took <= 0 {
 		t.Fatalf("took %v: %v", took, err)
 	}
@@ -129,7 +129,7 @@ func TestLoadEndsWithItsContext(t *testing.T) {
 	defer server.Close()
 	defer close(release)
 	address := strings.TrimPrefix(server.URL, "http://")
-	_, _, err := load(ctx, address, []caller{&countingCaller{request: rawRequest(address, "x", ""), left: 1}}, time.Minute)
+	_, _, err := load(ctx, address, []caller{&countingCaller{request: rawRequest(address, "x", ""), left: 1}}, time.Minute, 0)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
@@ -139,7 +139,7 @@ func TestLoadWithoutAServer(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	address := strings.TrimPrefix(server.URL, "http://")
 	server.Close()
-	if _, _, err := load(context.Background(), address, []caller{&countingCaller{left: 1}}, time.Second); err == nil {
+	if _, _, err := load(context.Background(), address, []caller{&countingCaller{left: 1}}, time.Second, 0); err == nil {
 		t.Error("no error")
 	}
 }

@@ -85,7 +85,7 @@ func (e *apiTarget) measure(ctx context.Context, s *scenario, connections int, d
 // measureServer loads a server and measures its CPU time until it is idle again.
 func measureServer(ctx context.Context, e *endpoint, callers []caller, d time.Duration) (sample, error) {
 	server, client := e.used(), selfCPU()
-	t, took, err := load(ctx, e.address, callers, d)
+	t, took, err := load(ctx, e.address, callers, d, 0)
 	if err != nil {
 		return sample{}, fmt.Errorf("%s: %w", e.name, err)
 	}
