@@ -47,11 +47,11 @@ func figureOf(rounds []sample) (f Figure, ok bool) {
 	f.MBPerS = over(func(m sample) float64 { return m.itemsPerS * itemBytes / 1e6 })
 	f.P50MS = over(func(m sample) float64 { return millis(m.p50) })
 	f.P99MS = over(func(m sample) float64 { return millis(m.p99) })
-	if measured[0].serverCPU >= 0 {
+	if measured[0].serverCPU > 0 {
 		s := over(func(m sample) float64 { return micros(m.serverCPU) })
 		f.ServerCPUUS = &s
 	}
-	if measured[0].clientCPU >= 0 {
+	if measured[0].clientCPU > 0 {
 		s := over(func(m sample) float64 { return micros(m.clientCPU) })
 		f.ClientCPUUS = &s
 	}
@@ -70,7 +70,7 @@ type metric struct {
 var (
 	callsRate = metric{"calls_per_s", func(m sample) float64 { return m.callsPerS }}
 	itemsRate = metric{"items_per_s", func(m sample) float64 { return m.itemsPerS }}
-	serverCPU = metric{"server_cpu_us", func(m sample) float64 { return max(micros(m.serverCPU), 0) }}
+	serverCPU = metric{"server_cpu_us", func(m sample) float64 { return micros(m.serverCPU) }}
 	median    = metric{"p50_ms", func(m sample) float64 { return millis(m.p50) }}
 )
 

@@ -231,7 +231,7 @@ func drainLoop(ctx context.Context, dir string, durability kv.Durability, items 
 		left, mark = left-n, next
 	}
 	took := time.Since(start)
-	return float64(items) / took.Seconds(), (selfCPU() - before) / time.Duration(items), nil
+	return float64(items) / took.Seconds(), since(before, selfCPU()) / time.Duration(items), nil
 }
 
 // drainSlice removes the first items with entries from mark on, and returns the mark for the next

@@ -9,21 +9,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processCPU returns the CPU time of a process with all its threads. The kernel has a clock per
-// process with nanoseconds, while /proc/PID/stat counts hundredths of a second.
-func processCPU(pid int) (time.Duration, bool) {
+// processCPU returns the CPU time of a process with all its threads; zero if it is unknown. The
+// kernel has a clock per process with nanoseconds, while /proc/PID/stat counts hundredths of a second.
+func processCPU(pid int) time.Duration {
 	const (
 		scheduled = 2       // the third of the process's three clocks, the exact one
 		pidMost   = 1 << 22 // the kernel's limit
 	)
-	if pid <= 0 || pid > pidMost {
-		return 0, false
-	}
 	var at unix.Timespec
-	if err := unix.ClockGettime(^int32(pid)<<3|scheduled, &at); err != nil {
-		return 0, false
+	if pid <= 0 || pid > pidMost || unix.ClockGettime(^int32(pid)<<3|scheduled, &at) != nil {
+		return 0
 	}
-	return time.Duration(at.Nano()), true
+	return time.Duration(at.Nano())
 }
 
 // machineLoad returns the load average over the last minute, or -1 if unknown.

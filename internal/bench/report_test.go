@@ -43,12 +43,12 @@ func someSamples() (samples, []target, []cell) {
 	targets := []target{named("mayfly"), named("peer"), named(TargetEcho), named(TargetLoop)}
 	get, put := scenarioIndex(scenarioGet), scenarioIndex(scenarioPut)
 	one := func(rate float64, p50, cpu time.Duration) sample {
-		return sample{calls: 10, callsPerS: rate, itemsPerS: rate, p50: p50, p99: 2 * p50, serverCPU: cpu, clientCPU: unknownCPU}
+		return sample{calls: 10, callsPerS: rate, itemsPerS: rate, p50: p50, p99: 2 * p50, serverCPU: cpu}
 	}
 	s := samples{
 		{get, 1, 0}: {one(100, 10, 10*time.Microsecond), one(300, 10, 20*time.Microsecond)},
-		{get, 1, 1}: {one(50, 10, unknownCPU), one(100, 10, unknownCPU)},
-		{put, 1, 0}: {one(10, 4*time.Millisecond, unknownCPU), one(10, 6*time.Millisecond, unknownCPU)},
+		{get, 1, 1}: {one(50, 10, 0), one(100, 10, 0)},
+		{put, 1, 0}: {one(10, 4*time.Millisecond, 0), one(10, 6*time.Millisecond, 0)},
 		{put, 1, 1}: {{errors: 3, problem: "no"}, {}},
 		{put, 1, 2}: {one(1000, time.Millisecond, 5), one(1000, time.Millisecond, 5)},
 		{put, 1, 3}: {one(20, time.Millisecond, 7), one(40, time.Millisecond, 7)},

@@ -18,7 +18,7 @@ type cell struct {
 type sample struct {
 	callsPerS, itemsPerS float64
 	p50, p99             time.Duration
-	serverCPU, clientCPU time.Duration // per call; negative: unknown
+	serverCPU, clientCPU time.Duration // per call; zero: unknown
 	calls, errors        int
 	problem              string
 }
@@ -32,22 +32,15 @@ type target interface {
 	measure(ctx context.Context, s *scenario, connections int, d time.Duration) (sample, error)
 }
 
-const unknownCPU = time.Duration(-1)
-
 // newSample returns the figures of a measurement.
 func newSample(t *tally, took, server, client time.Duration) sample {
-	m := sample{calls: t.calls, errors: t.errors, problem: t.problem, serverCPU: unknownCPU, clientCPU: unknownCPU}
+	m := sample{calls: t.calls, errors: t.errors, problem: t.problem}
 	if t.calls == 0 {
 		return m
 	}
 	m.callsPerS, m.itemsPerS = float64(t.calls)/took.Seconds(), float64(t.items)/took.Seconds()
 	m.p50, m.p99 = t.latency.quantile(0.5), t.latency.quantile(0.99)
-	if server >= 0 {
-		m.serverCPU = server / time.Duration(t.calls)
-	}
-	if client >= 0 {
-		m.clientCPU = client / time.Duration(t.calls)
-	}
+	m.serverCPU, m.clientCPU = server/time.Duration(t.calls), client/time.Duration(t.calls)
 	return m
 }
 
@@ -92,14 +85,6 @@ func measureServer(ctx context.Context, e *endpoint, callers []caller, d time.Du
 	client = since(client, selfCPU())
 	after, err := awaitIdle(ctx, e.used, idleLimit)
 	return newSample(t, took, since(server, after), client), err
-}
-
-// since returns the CPU time between two readings; unknownCPU if they are zero.
-func since(before, after time.Duration) time.Duration {
-	if before == 0 || after == 0 {
-		return unknownCPU
-	}
-	return after - before
 }
 
 const (
@@ -165,7 +150,7 @@ func (l *loopTarget) measure(ctx context.Context, s *scenario, connections int, 
 		return sample{}, err
 	}
 	after, err := awaitIdle(ctx, selfCPU, idleLimit)
-	return newSample(t, took, since(before, after), unknownCPU), err
+	return newSample(t, took, since(before, after), 0), err
 }
 
 // samples are the measurements of each cell by round. A round without a measurement has a sample

@@ -159,9 +159,7 @@ func (s *scheduleRun) idle(ctx context.Context) error {
 	if err := pause(ctx, pick(s.Quick, idleQuick, idleFor)); err != nil {
 		return err
 	}
-	if after, known := s.server.cpu(); known {
-		s.found.IdleCPUPercent = round(100 * (after - before).Seconds() / time.Since(start).Seconds())
-	}
+	s.found.IdleCPUPercent = round(100 * since(before, s.server.used()).Seconds() / time.Since(start).Seconds())
 	s.result("%.2f %% of a CPU", s.found.IdleCPUPercent)
 	return nil
 }
