@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -109,8 +110,9 @@ func (c *scenarioCaller) done(body []byte) (int, error) {
 
 // checkProcessed refuses a BatchWriteItem response with unprocessed items.
 func checkProcessed(body []byte) error {
-	if left := objectMember(body, "UnprocessedItems"); len(left) > len("{}") {
-		return fmt.Errorf("%w: %.200q", errUnprocessed, left)
+	var left map[string]json.RawMessage
+	if member(body, "UnprocessedItems", &left) && len(left) > 0 {
+		return fmt.Errorf("%w: %.200q", errUnprocessed, body)
 	}
 	return nil
 }
@@ -118,37 +120,28 @@ func checkProcessed(body []byte) error {
 // scanCaller reads a table page by page, repeatedly.
 type scanCaller struct {
 	host, table string
-	raw         []byte
+	after       json.RawMessage // key before the next page; nil: the first page is next
 }
 
-func newScanCaller(host, table string) *scanCaller {
-	c := &scanCaller{host: host, table: table}
-	c.continueAt(nil)
-	return c
-}
-
-func (c *scanCaller) next() []byte { return c.raw }
-
-// continueAt builds the request for the page after the key, or for the first one.
-func (c *scanCaller) continueAt(key []byte) {
+func (c *scanCaller) next() []byte {
 	start := ""
-	if key != nil {
-		start = `,"ExclusiveStartKey":` + string(key)
+	if c.after != nil {
+		start = `,"ExclusiveStartKey":` + string(c.after)
 	}
-	c.raw = rawRequest(c.host, apiPrefix+"Scan", `{"TableName":"`+c.table+`"`+start+"}")
+	return rawRequest(c.host, apiPrefix+"Scan", `{"TableName":"`+c.table+`"`+start+"}")
 }
 
 func (c *scanCaller) done(body []byte) (int, error) {
-	count, err := numberMember(body, "Count")
-	if err != nil {
-		return 0, err
+	var count uint32
+	var key json.RawMessage
+	c.after = nil
+	if member(body, "LastEvaluatedKey", &key) && key[0] == '{' {
+		c.after = key
 	}
-	key := objectMember(body, "LastEvaluatedKey")
-	if count == 0 && key != nil {
+	if !member(body, "Count", &count) || count == 0 && c.after != nil {
 		return 0, fmt.Errorf("%w: %.200q", errTooShort, body)
 	}
-	c.continueAt(key)
-	return count, nil
+	return int(count), nil
 }
 
 // work is a range of numbers that several connections share: each request is for the next ones.

@@ -347,7 +347,7 @@ func (f *Faults) setMissing(missing, inTable int, recorded bool) {
 
 // countItems returns the number of items that readers of a table see.
 func (e *endpoint) countItems(ctx context.Context, t *table) (total int, err error) {
-	for pages := newScanCaller(e.address, t.name); ; {
+	for pages := (&scanCaller{host: e.address, table: t.name}); ; {
 		a, err := e.exchange(ctx, pages.next())
 		n := 0
 		if err == nil {
@@ -356,7 +356,7 @@ func (e *endpoint) countItems(ctx context.Context, t *table) (total int, err err
 		if err != nil {
 			return 0, fmt.Errorf("count the items of %s: %w", t.name, err)
 		}
-		if total += n; objectMember(a.body, "LastEvaluatedKey") == nil {
+		if total += n; pages.after == nil {
 			return total, nil
 		}
 	}

@@ -61,7 +61,7 @@ func (e *apiTarget) callers(s *scenario, connections int) []caller {
 	list := make([]caller, connections)
 	if s.name == scenarioScan {
 		for i := range list {
-			list[i] = newScanCaller(e.address, t.name)
+			list[i] = &scanCaller{host: e.address, table: t.name}
 		}
 		return list
 	}
