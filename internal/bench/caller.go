@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -18,46 +19,25 @@ type caller interface {
 	done(body []byte) (items int, err error)
 }
 
-// randomState is a small generator (xorshift64): a call needs one number within a few nanoseconds.
-type randomState uint64
-
-func (r *randomState) next() uint64 {
-	x := uint64(*r)
-	x ^= x << 13
-	x ^= x >> 7
-	x ^= x << 17
-	*r = randomState(x)
-	return x
-}
-
 // newRandom returns a generator with a sequence of its own for each connection.
-func newRandom(connection int) randomState {
-	return randomState(0x9e3779b97f4a7c15 * uint64(connection+1))
-}
-
-// keys chooses the items of calls.
-type keys struct {
-	stored         uint64         // items 0 to stored-1 exist: reads and updates choose among them
-	fresh          *atomic.Uint64 // the last number used by a write
-	deadlinesAfter time.Time      // deadlines of written items are later
-}
+func newRandom(connection int) *rand.PCG { return rand.NewPCG(uint64(connection), 0) }
 
 // scenarioCaller makes the calls of a scenario that differ in their items only.
 type scenarioCaller struct {
-	keys
 	scenario  *scenario
+	table     *table
 	host      string
 	header    string
 	head      string // of the body
 	part      pattern
-	random    randomState
+	random    *rand.PCG
 	body, raw []byte
 }
 
-func newScenarioCaller(s *scenario, host, table string, k keys, connection int) *scenarioCaller {
+func newScenarioCaller(s *scenario, host string, t *table, connection int) *scenarioCaller {
 	return &scenarioCaller{
-		keys: k, scenario: s, host: host, header: apiHeader(apiPrefix + s.operation),
-		head: withTable(s.head, table), part: newPattern(withTable(s.part, table)), random: newRandom(connection),
+		scenario: s, table: t, host: host, header: apiHeader(apiPrefix + s.operation),
+		head: withTable(s.head, t.name), part: newPattern(withTable(s.part, t.name)), random: newRandom(connection),
 	}
 }
 
@@ -76,19 +56,19 @@ func (c *scenarioCaller) next() []byte {
 
 // numbers returns the numbers of the next item.
 func (c *scenarioCaller) numbers() numbers {
-	n := numbers{value: c.random.next() % 1e10}
-	n.when = deadlineOf(c.deadlinesAfter, n.value)
+	n := numbers{value: c.random.Uint64() % 1e10}
+	n.when = farDeadline(int(n.value))
 	if c.scenario.fresh {
-		n.key = c.fresh.Add(1)
+		n.key = c.table.fresh.Add(1)
 	} else {
-		n.key = c.random.next() % c.stored
+		n.key = c.random.Uint64() % c.table.stored
 	}
 	return n
 }
 
-// deadlineOf returns an item's deadline in epoch seconds; anything spreads the deadlines.
-func deadlineOf(start time.Time, anything uint64) string {
-	return strconv.FormatUint(uint64(start.Add(deadlineAfter).Unix())+anything%deadlineSpread, 10)
+// farDeadline returns a deadline after the run, in epoch seconds. Numbers of items spread them.
+func farDeadline(item int) string {
+	return strconv.FormatInt(afterRun.Unix()+int64(item)%deadlineSpread, 10)
 }
 
 var (
@@ -225,9 +205,4 @@ func (e *endpoint) fillItems(ctx context.Context, table, item string, from, to i
 		return appendRequest(dst, e.address, "POST /", header, append(body, "]}}"...))
 	}
 	return w.complete(ctx, e, fillLimit)
-}
-
-// farDeadline returns a function for deadlines after the run.
-func farDeadline(start time.Time) func(item int) string {
-	return func(item int) string { return deadlineOf(start, uint64(item)) }
 }

@@ -3,9 +3,7 @@ package bench
 import (
 	"encoding/json"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
 )
 
 // body returns the JSON of a request.
@@ -34,11 +32,11 @@ func itoa(n int) string { b, _ := json.Marshal(n); return string(b) }
 func TestScenarioRequests(t *testing.T) {
 	for i := range scenarios {
 		s := &scenarios[i]
-		var fresh atomic.Uint64
-		fresh.Store(1000)
+		tab := &table{name: "tab", stored: 1000}
+		tab.fresh.Store(1000)
 		var c caller = &scanCaller{host: "host", table: "tab"}
 		if s.name != scenarioScan {
-			c = newScenarioCaller(s, "host", "tab", keys{stored: 1000, fresh: &fresh, deadlinesAfter: time.Unix(1e9, 0)}, 3)
+			c = newScenarioCaller(s, "host", tab, 3)
 		}
 		seen := map[string]bool{}
 		for range 3 {
@@ -52,8 +50,8 @@ func TestScenarioRequests(t *testing.T) {
 		if len(seen) != 3 && s.name != scenarioScan {
 			t.Errorf("%s: requests repeat", s.name)
 		}
-		if want := uint64(1000); s.fresh && fresh.Load() != want+uint64(3*s.perCall) {
-			t.Errorf("%s: %d keys were taken", s.name, fresh.Load()-want)
+		if want := uint64(1000); s.fresh && tab.fresh.Load() != want+uint64(3*s.perCall) {
+			t.Errorf("%s: %d keys were taken", s.name, tab.fresh.Load()-want)
 		}
 	}
 }
@@ -61,7 +59,7 @@ func TestScenarioRequests(t *testing.T) {
 // Items have the documented size and number of attributes.
 func TestItemSize(t *testing.T) {
 	s := &scenarios[scenarioIndex(scenarioPut)]
-	c := newScenarioCaller(s, "host", "tab", keys{fresh: new(atomic.Uint64), deadlinesAfter: time.Unix(1.8e9, 0)}, 0)
+	c := newScenarioCaller(s, "host", &table{name: "tab"}, 0)
 	item := body(t, c.next())["Item"].(map[string]any)
 	size := 0
 	for name, value := range item {

@@ -116,7 +116,7 @@ func (s *expiryRun) do(ctx context.Context) (found *Expiry, err error) {
 func (s *expiryRun) fill(ctx context.Context) error {
 	s.probe = min(probeItems, s.plan.items/10)
 	start := time.Now()
-	if err := s.endpoint.fillTable(ctx, s.main, s.table, s.plan.items, s.plan.items+s.probe, farDeadline(s.started)); err != nil {
+	if err := s.endpoint.fillTable(ctx, s.main, s.table, s.plan.items, s.plan.items+s.probe, farDeadline); err != nil {
 		return err
 	}
 	each := time.Since(start) / time.Duration(s.probe)
@@ -155,9 +155,10 @@ func (s *expiryRun) attend(ctx context.Context) (err error) {
 		}
 	}
 	if s.foreground {
-		if s.calls, err = s.startCalls(ctx); err != nil {
+		if err := s.ensure(ctx, tableForeground); err != nil {
 			return err
 		}
+		s.calls = s.endpoint.foreground()
 	}
 	if time.Now().After(s.plan.first.Add(-s.idle())) {
 		return errPreparing
@@ -176,39 +177,26 @@ func (s *expiryRun) watchStream(ctx context.Context, t *table, p *plan) (*watch,
 	return w, nil
 }
 
+// ensure prepares a table that experiments share, unless it exists.
+func (s *expiryRun) ensure(ctx context.Context, kind tableKind) error {
+	if s.endpoint.tables[kind] != nil {
+		return nil
+	}
+	return s.prepareTable(ctx, s.endpoint, kind)
+}
+
 // attendBeside prepares the table that expires evenly during the burst of the other.
-func (s *expiryRun) attendBeside(ctx context.Context) error {
-	t, err := s.ensure(ctx, tableBeside, 0)
-	if err != nil {
+func (s *expiryRun) attendBeside(ctx context.Context) (err error) {
+	if err := s.ensure(ctx, tableBeside); err != nil {
 		return err
 	}
+	t := s.endpoint.tables[tableBeside]
 	p := &plan{first: s.plan.first, spread: pick(s.Quick, time.Second, besideFor), items: besideItems, millis: s.plan.millis}
 	if err := s.endpoint.fillTable(ctx, t, tableBeside, 0, p.items, p.text); err != nil {
 		return err
 	}
 	s.others, err = s.watchStream(ctx, t, p)
 	return err
-}
-
-func (s *expiryRun) startCalls(ctx context.Context) (*foreground, error) {
-	if _, err := s.ensure(ctx, tableForeground, foregroundItems); err != nil {
-		return nil, err
-	}
-	target := &apiTarget{endpoint: s.endpoint, stored: func(tableKind) int { return foregroundItems }, started: s.started}
-	return target.foreground(), nil
-}
-
-// ensure returns a table that experiments share, with this many items.
-func (s *expiryRun) ensure(ctx context.Context, kind tableKind, items int) (*table, error) {
-	if t := s.endpoint.tables[kind]; t != nil {
-		return t, nil
-	}
-	t, err := s.endpoint.createTable(ctx, s.prefix, kind)
-	if err != nil {
-		return nil, err
-	}
-	t.fresh.Store(uint64(items))
-	return t, s.endpoint.fillTable(ctx, t, kind, 0, items, farDeadline(s.started))
 }
 
 // observe measures the idle phase, waits for the removals, and returns the result.

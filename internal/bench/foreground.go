@@ -32,7 +32,7 @@ const (
 type phase [2]*tally
 
 // foreground returns calls to a table of items.
-func (e *apiTarget) foreground() *foreground {
+func (e *endpoint) foreground() *foreground {
 	f := &foreground{address: e.address}
 	for i, name := range []string{scenarioGet, scenarioPut} {
 		s := scenarios[scenarioIndex(name)]

@@ -44,35 +44,26 @@ func newSample(t *tally, took, server, client time.Duration) sample {
 	return m
 }
 
-// apiTarget is an endpoint under the load of scenarios.
-type apiTarget struct {
-	*endpoint
-	stored  func(tableKind) int // initial number of items in a table
-	started time.Time           // earlier than all deadlines
-}
+func (e *endpoint) title() string { return e.name }
 
-func (e *apiTarget) title() string { return e.name }
-
-func (e *apiTarget) has(s *scenario) bool { return !e.lacks[s.name] }
+func (e *endpoint) has(s *scenario) bool { return !e.lacks[s.name] }
 
 // callers returns one caller per connection.
-func (e *apiTarget) callers(s *scenario, connections int) []caller {
+func (e *endpoint) callers(s *scenario, connections int) []caller {
 	t := e.tables[s.table]
 	list := make([]caller, connections)
-	if s.name == scenarioScan {
-		for i := range list {
-			list[i] = &scanCaller{host: e.address, table: t.name}
-		}
-		return list
-	}
 	for i := range list {
-		list[i] = newScenarioCaller(s, e.address, t.name, keys{stored: uint64(e.stored(s.table)), fresh: &t.fresh, deadlinesAfter: e.started}, i)
+		if s.name == scenarioScan {
+			list[i] = &scanCaller{host: e.address, table: t.name}
+		} else {
+			list[i] = newScenarioCaller(s, e.address, t, i)
+		}
 	}
 	return list
 }
 
-func (e *apiTarget) measure(ctx context.Context, s *scenario, connections int, d time.Duration) (sample, error) {
-	return measureServer(ctx, e.endpoint, e.callers(s, connections), d)
+func (e *endpoint) measure(ctx context.Context, s *scenario, connections int, d time.Duration) (sample, error) {
+	return measureServer(ctx, e, e.callers(s, connections), d)
 }
 
 // measureServer loads a server and measures its CPU time until it is idle again.
@@ -113,7 +104,7 @@ func awaitIdle(ctx context.Context, used func() time.Duration, limit time.Durati
 // echoTarget is the echo reference, with the first endpoint's answers.
 type echoTarget struct {
 	*endpoint
-	model *apiTarget
+	model *endpoint
 }
 
 func (e *echoTarget) title() string { return TargetEcho }
@@ -141,11 +132,11 @@ type loopTarget struct{ *loop }
 
 func (l *loopTarget) title() string { return TargetLoop }
 
-func (l *loopTarget) has(s *scenario) bool { return l.operation(s.name) != nil }
+func (l *loopTarget) has(s *scenario) bool { return s.write }
 
 func (l *loopTarget) measure(ctx context.Context, s *scenario, connections int, d time.Duration) (sample, error) {
 	before := selfCPU()
-	t, took, err := l.load(ctx, l.operation(s.name), s.perCall, connections, d)
+	t, took, err := l.load(ctx, s, connections, d)
 	if err != nil {
 		return sample{}, err
 	}

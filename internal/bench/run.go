@@ -247,13 +247,12 @@ func (r *run) callRounds(ctx context.Context) (err error) {
 				return err
 			}
 		}
-		t := &apiTarget{endpoint: e, stored: r.stored, started: r.started}
-		if err := r.probe(ctx, t); err != nil {
+		if err := r.probe(ctx, e); err != nil {
 			return err
 		}
-		targets = append(targets, t)
+		targets = append(targets, e)
 	}
-	targets = append(targets, &echoTarget{endpoint: echo, model: targets[0].(*apiTarget)}, &loopTarget{loop})
+	targets = append(targets, &echoTarget{endpoint: echo, model: r.endpoints[0]}, &loopTarget{loop})
 	all, err := r.rounds(ctx, targets)
 	if err != nil {
 		return err
@@ -264,19 +263,19 @@ func (r *run) callRounds(ctx context.Context) (err error) {
 }
 
 // probe checks which operations an endpoint lacks.
-func (r *run) probe(ctx context.Context, t *apiTarget) error {
+func (r *run) probe(ctx context.Context, e *endpoint) error {
 	for i := range scenarios {
 		s := &scenarios[i]
 		if !r.runs(s.name) {
 			continue
 		}
-		a, err := t.exchange(ctx, t.callers(s, 1)[0].next())
+		a, err := e.exchange(ctx, e.callers(s, 1)[0].next())
 		if err != nil {
-			return fmt.Errorf("%s at %s: %w", s.name, t.name, err)
+			return fmt.Errorf("%s at %s: %w", s.name, e.name, err)
 		}
 		if a.status != 200 && newRefusal(a).code == "UnknownOperationException" {
-			t.lacks[s.name] = true
-			t.note("no %s", s.operation)
+			e.lacks[s.name] = true
+			e.note("no %s", s.operation)
 		}
 	}
 	return nil
@@ -288,7 +287,7 @@ func (r *run) openLoop(ctx context.Context) (*loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := l.fill(ctx, r.Items, uint64(r.started.Add(deadlineAfter).UnixMilli()), parts{due: true, record: true}); err != nil {
+	if err := l.fill(ctx, r.Items, uint64(afterRun.UnixMilli()), designs[tablePut]); err != nil {
 		return nil, errors.Join(err, l.close())
 	}
 	return l, nil
@@ -310,13 +309,14 @@ func (r *run) prepareTable(ctx context.Context, e *endpoint, kind tableKind) err
 		return fmt.Errorf("create table %s at %s: %w", kind, e.name, err)
 	}
 	items := r.stored(kind)
-	t.fresh.Store(uint64(items))
+	t.stored = uint64(items)
+	t.fresh.Store(t.stored)
 	if !designs[kind].stored {
 		return nil
 	}
 	r.step("fill table %s of %s with %d items", kind, e.name, items)
 	start := time.Now()
-	err = e.fillTable(ctx, t, kind, 0, items, farDeadline(r.started))
+	err = e.fillTable(ctx, t, kind, 0, items, farDeadline)
 	r.result("%.0f items/s", float64(items)/time.Since(start).Seconds())
 	return err
 }
@@ -326,6 +326,8 @@ func (r *run) stored(kind tableKind) int {
 	switch kind {
 	case tablePending:
 		return r.Pending
+	case tableForeground:
+		return foregroundItems
 	case tableUpdated:
 		return min(r.Items, updatedMost)
 	}

@@ -88,7 +88,7 @@ func (s *scheduleRun) create(ctx context.Context) error {
 	s.step("create schedules, %d connections", workConnections)
 	var rounds []sample
 	for range s.Rounds {
-		m, err := measureServer(ctx, s.server, s.work("default", 0, 1<<40, &s.taken, s.farAway).callers(workConnections), s.Duration)
+		m, err := measureServer(ctx, s.server, s.work("default", 0, 1<<40, &s.taken, farAway).callers(workConnections), s.Duration)
 		if err != nil {
 			return err
 		}
@@ -109,7 +109,7 @@ func (s *scheduleRun) create(ctx context.Context) error {
 }
 
 // farAway returns an instant after the run.
-func (s *scheduleRun) farAway(int) time.Time { return s.started.Add(deadlineAfter) }
+func farAway(int) time.Time { return afterRun }
 
 // pending creates pending schedules up to the requested number.
 func (s *scheduleRun) pending(ctx context.Context) error {
@@ -121,7 +121,7 @@ func (s *scheduleRun) pending(ctx context.Context) error {
 			s.result("they are there")
 			continue
 		}
-		if err := s.make(ctx, "default", 0, to, &s.taken, s.farAway); err != nil {
+		if err := s.make(ctx, "default", 0, to, &s.taken, farAway); err != nil {
 			return err
 		}
 		s.found.Pending = to

@@ -32,12 +32,7 @@ const (
 	tableForeground tableKind = "foreground" // read and written while others expire
 )
 
-const (
-	indexName = "by-group"
-
-	streamBoth = "NEW_AND_OLD_IMAGES"
-	streamNone = ""
-)
+const indexName = "by-group"
 
 // updatedMost limits the table of updates: some implementations take milliseconds per item of a
 // table with a stream.
@@ -45,34 +40,35 @@ const updatedMost = 10_000
 
 // table is a table of an endpoint.
 type table struct {
-	name  string
-	ttl   bool          // it has TTL
-	fresh atomic.Uint64 // the last key used by a write
+	name   string
+	ttl    bool          // it has TTL
+	stored uint64        // items 0 to stored-1 exist: reads and updates choose among them
+	fresh  atomic.Uint64 // the last key used by a write
 }
 
 // design is the schema and the use of a table.
 type design struct {
 	sorted, indexed, ttl bool
-	stream               string // view type
-	stored               bool   // filled before use
+	stream               bool // of both images
+	stored               bool // filled before use
 }
 
 var designs = map[tableKind]design{
 	tableItems:      {ttl: true, stored: true},
-	tableUpdated:    {ttl: true, stream: streamBoth, stored: true},
+	tableUpdated:    {ttl: true, stream: true, stored: true},
 	tableSeries:     {sorted: true, ttl: true, stored: true},
 	tableIndexed:    {indexed: true, ttl: true, stored: true},
-	tablePut:        {ttl: true, stream: streamBoth},
-	tablePutIndexed: {indexed: true, ttl: true, stream: streamBoth},
-	tablePutNoTTL:   {stream: streamBoth},
+	tablePut:        {ttl: true, stream: true},
+	tablePutIndexed: {indexed: true, ttl: true, stream: true},
+	tablePutNoTTL:   {stream: true},
 	tablePutPlain:   {},
-	tablePutMany:    {ttl: true, stream: streamBoth},
+	tablePutMany:    {ttl: true, stream: true},
 	tablePending:    {ttl: true, stored: true},
-	tableSpread:     {ttl: true, stream: streamBoth},
-	tableBurst:      {ttl: true, stream: streamBoth},
+	tableSpread:     {ttl: true, stream: true},
+	tableBurst:      {ttl: true, stream: true},
 	tableBurstPlain: {ttl: true},
-	tableBeside:     {ttl: true, stream: streamBoth},
-	tableForeground: {ttl: true, stream: streamBoth, stored: true},
+	tableBeside:     {ttl: true, stream: true},
+	tableForeground: {ttl: true, stream: true, stored: true},
 }
 
 // createTable creates a table, remembers it in tables, and waits until it is active. At an endpoint
@@ -82,8 +78,8 @@ func (e *endpoint) createTable(ctx context.Context, prefix string, kind tableKin
 	t := &table{name: prefix + string(kind)}
 	body := createTableBody(t.name, d)
 	_, err := e.call(ctx, apiPrefix+"CreateTable", body)
-	if refused := new(refusal); d.stream != streamNone && errors.As(err, &refused) {
-		d.stream = streamNone
+	if refused := new(refusal); d.stream && errors.As(err, &refused) {
+		d.stream = false
 		e.note("its tables have no stream: %s", refused.code)
 		_, err = e.call(ctx, apiPrefix+"CreateTable", createTableBody(t.name, d))
 	}
@@ -119,8 +115,8 @@ func createTableBody(name string, d design) string {
 		rest += `,"GlobalSecondaryIndexes":[{"IndexName":"` + indexName +
 			`","KeySchema":[{"AttributeName":"grp","KeyType":"HASH"}],"Projection":{"ProjectionType":"ALL"}}]`
 	}
-	if d.stream != streamNone {
-		rest += `,"StreamSpecification":{"StreamEnabled":true,"StreamViewType":"` + d.stream + `"}`
+	if d.stream {
+		rest += `,"StreamSpecification":{"StreamEnabled":true,"StreamViewType":"NEW_AND_OLD_IMAGES"}`
 	}
 	return `{"TableName":"` + name + `","BillingMode":"PAY_PER_REQUEST","AttributeDefinitions":[` + attributes +
 		`],"KeySchema":[` + key + `]` + rest + `}`
