@@ -7,32 +7,9 @@ import (
 	"path/filepath"
 )
 
-// expiries runs the experiments about lateness.
-func (r *run) expiries(ctx context.Context) error {
-	for _, e := range r.endpoints {
-		for _, x := range []expiryExperiment{spreadExperiment, burstExperiment} {
-			if e.onlyCalls || !r.runs(x.name) {
-				continue
-			}
-			items, spread := r.Expiring, r.Spread
-			if x.name == burstExperiment.name {
-				items, spread = r.Burst, 0
-			}
-			found, err := r.expire(ctx, e, x, items, spread)
-			if err != nil {
-				return err
-			}
-			r.report.Expiry = append(r.report.Expiry, *found)
-		}
-	}
-	return nil
-}
-
-// drains measures the removal rate of backlogs, at endpoints with TTL and in the loop, in turn.
+// drains measures the removal rate of backlogs, at endpoints with mayfly's metrics and in the loop,
+// in turn.
 func (r *run) drains(ctx context.Context) error {
-	if !r.runs(drainExperiment.name) {
-		return nil
-	}
 	for _, x := range []expiryExperiment{drainExperiment, drainPlainExperiment} {
 		all := make([]drained, len(r.endpoints)+1) // the last is the loop's
 		for range r.Rounds {
@@ -60,10 +37,14 @@ type drained struct {
 func (r *run) drainRound(ctx context.Context, x expiryExperiment, all []drained) error {
 	var measured []*drained
 	for i, e := range r.endpoints {
-		if e.sweeps || e.onlyCalls {
+		_, counts, err := e.scrape(ctx)
+		if err != nil {
+			return err
+		}
+		if !counts || e.onlyCalls {
 			continue
 		}
-		found, err := r.expire(ctx, e, x, r.Burst, 0)
+		found, err := r.expire(ctx, e, x)
 		if err != nil {
 			return err
 		}

@@ -19,7 +19,6 @@ type endpoint struct {
 	child   *child // the process, if this run started it
 	tables  map[tableKind]*table
 	lacks   map[string]bool // scenarios whose operation it lacks
-	sweeps  bool            // it removes expired items with long delays
 	notes   []string        // its limitations, for people
 
 	version, durability string // empty: unknown

@@ -69,8 +69,27 @@ type expiryRun struct {
 	calls   *foreground // nil without calls
 }
 
-// expire runs an experiment.
-func (r *run) expire(ctx context.Context, e *endpoint, x expiryExperiment, items int, spread time.Duration) (*Expiry, error) {
+// measure runs the experiment at all endpoints.
+func (x expiryExperiment) measure(r *run, ctx context.Context) error {
+	for _, e := range r.endpoints {
+		if e.onlyCalls {
+			continue
+		}
+		found, err := r.expire(ctx, e, x)
+		if err != nil {
+			return err
+		}
+		r.report.Expiry = append(r.report.Expiry, *found)
+	}
+	return nil
+}
+
+// expire runs an experiment at an endpoint.
+func (r *run) expire(ctx context.Context, e *endpoint, x expiryExperiment) (*Expiry, error) {
+	items, spread := r.Burst, time.Duration(0)
+	if x.table == tableSpread {
+		items, spread = r.Expiring, r.Spread
+	}
 	r.step("%s of %d items, %s", x.name, items, e.name)
 	var found *Expiry
 	err := whenPrepared(fillShare, func(share float64) (err error) {
@@ -79,10 +98,9 @@ func (r *run) expire(ctx context.Context, e *endpoint, x expiryExperiment, items
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%s at %s: %w", x.name, e.name, err)
+		return nil, fmt.Errorf("at %s: %w", e.name, err)
 	}
 	r.result("%s", found.line())
-	e.sweeps = found.NotRemoved == found.Items
 	if wrong := found.sum(); wrong > 0 && e == r.endpoints[0] {
 		r.problem(wrong, fmt.Sprintf("%s at %s: %s", x.name, e.name, found.list()))
 	}

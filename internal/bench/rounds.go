@@ -174,6 +174,7 @@ func (r *run) rounds(ctx context.Context, targets []target) (samples, error) {
 				}
 				all[c][round] = m
 			}
+			r.progress.Done++
 		}
 	}
 	return all, nil

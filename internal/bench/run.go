@@ -23,11 +23,6 @@ const (
 	memoryName = "mayfly in memory"
 )
 
-// experiments returns the names of the parts of a run other than scenarios.
-func experiments() []string {
-	return append([]string{spreadExperiment.name, burstExperiment.name, drainExperiment.name}, ownNames()...)
-}
-
 var durabilities = map[string]kv.Durability{"sync": kv.Sync, "async": kv.Async, "memory": kv.Memory}
 
 // run is the state of a run.
@@ -87,9 +82,15 @@ func thisMachine() Machine {
 
 // all runs all parts in sequence.
 func (r *run) all(ctx context.Context) error {
-	r.progress.Total = r.steps()
-	if err := inOrder(ctx, r.openEndpoints, r.openStream, r.fillPending, r.callRounds, r.expiries, r.drains, r.measureOwn); err != nil {
+	r.progress.Total = len(r.cells())*r.Rounds + len(r.experiments())
+	if err := inOrder(ctx, r.openEndpoints, r.openStream, r.fillPending, r.callRounds); err != nil {
 		return err
+	}
+	for _, x := range r.experiments() {
+		if err := x.measure(r, ctx); err != nil {
+			return fmt.Errorf("%s: %w", x.name, err)
+		}
+		r.progress.Done++
 	}
 	for _, e := range r.endpoints {
 		r.report.Endpoints = append(r.report.Endpoints, Endpoint{
@@ -107,9 +108,10 @@ func (r *run) openStream(ctx context.Context) (err error) {
 	return err
 }
 
-// fillPending writes the items with deadlines after the run.
+// fillPending writes the items with deadlines after the run, if a part needs them. Schedules have a
+// server, and pending ones, of their own.
 func (r *run) fillPending(ctx context.Context) error {
-	if !r.fillsPending() {
+	if r.Pending == 0 || len(r.cells()) == 0 && !slices.ContainsFunc(r.experiments(), func(x experiment) bool { return x.pending }) {
 		return nil
 	}
 	for _, e := range r.endpoints {
@@ -118,32 +120,6 @@ func (r *run) fillPending(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// measureOwn runs the experiments of servers that the run starts.
-func (r *run) measureOwn(ctx context.Context) error {
-	for _, x := range r.ownExperiments() {
-		if err := x.measure(r, ctx); err != nil {
-			return fmt.Errorf("%s: %w", x.name, err)
-		}
-	}
-	return nil
-}
-
-// ownExperiments returns those of the run: none for a server that is already running.
-func (r *run) ownExperiments() (list []ownExperiment) {
-	for _, x := range ownExperiments {
-		if r.URL == nil && r.runs(x.name) {
-			list = append(list, x)
-		}
-	}
-	return list
-}
-
-// fillsPending reports whether the run needs items with deadlines after it. Schedules have a
-// server, and pending ones, of their own.
-func (r *run) fillsPending() bool {
-	return r.Pending > 0 && (len(r.cells()) > 0 || slices.ContainsFunc([]string{spreadExperiment.name, burstExperiment.name, drainExperiment.name, experimentStart}, r.runs))
 }
 
 // openEndpoints starts the own server, or connects to the endpoint to measure, and connects to
@@ -353,46 +329,6 @@ func (r *run) cleanUp() error {
 	return errors.Join(append(errs, os.RemoveAll(r.dir))...)
 }
 
-// steps returns the number of calls of step.
-func (r *run) steps() int {
-	fills := 0
-	for _, kind := range r.tableKinds() {
-		if designs[kind].stored {
-			fills++
-		}
-	}
-	endpoints := len(r.Versus) + 1
-	callEndpoints := endpoints
-	if r.InMemory {
-		callEndpoints++
-	}
-	if r.fillsPending() {
-		fills++
-	}
-	total := fills * callEndpoints
-	for _, x := range []expiryExperiment{spreadExperiment, burstExperiment} {
-		if r.runs(x.name) {
-			total += endpoints
-		}
-	}
-	if r.runs(drainExperiment.name) {
-		total += r.Rounds * 2 * (endpoints + 1)
-	}
-	for _, x := range r.ownExperiments() {
-		total += x.steps(r)
-	}
-	references := []target{&echoTarget{}, &loopTarget{&loop{}}}
-	for _, c := range r.cells() {
-		total += r.Rounds * callEndpoints
-		for _, t := range references {
-			if t.has(&scenarios[c.scenario]) {
-				total += r.Rounds
-			}
-		}
-	}
-	return total
-}
-
 // pick returns a number for a quick run, or for others.
 func pick[T any](isQuick bool, quick, full T) T {
 	if isQuick {
@@ -409,7 +345,6 @@ func (r *run) step(format string, args ...any) {
 
 // result reports the end of the step.
 func (r *run) result(format string, args ...any) {
-	r.progress.Done++
 	r.progress.Result = fmt.Sprintf(format, args...)
 	r.Progress(r.progress)
 }

@@ -104,7 +104,10 @@ func ScenarioNames() (names []string) {
 	for _, s := range scenarios {
 		names = append(names, s.name)
 	}
-	return append(names, experiments()...)
+	for _, x := range experiments {
+		names = append(names, x.name)
+	}
+	return names
 }
 
 // withTable puts the table's name into a text.

@@ -54,15 +54,6 @@ func (r *run) schedules(ctx context.Context) (err error) {
 	return nil
 }
 
-// scheduleSteps returns the number of the experiment's steps.
-func (r *run) scheduleSteps() int {
-	steps := 4 + (r.Pending+pendingSlice-1)/pendingSlice
-	if r.Pending > 0 {
-		steps++
-	}
-	return steps
-}
-
 // graceFor returns how long after the last due instant a number of deliveries may still arrive.
 func graceFor(n int) time.Duration { return firingGrace + time.Duration(n/gracePerS)*time.Second }
 
