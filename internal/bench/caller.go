@@ -143,8 +143,9 @@ func (w *work) callers(connections int) []caller {
 }
 
 // complete makes all requests, over many connections, and fails unless each succeeds.
-func (w *work) complete(ctx context.Context, e *endpoint, limit time.Duration) error {
+func (w *work) complete(ctx context.Context, e *endpoint) error {
 	wanted := w.end - int(w.taken.Load())
+	limit := workLimit + time.Duration(wanted/gracePerS)*time.Second
 	total, _, err := load(ctx, e.address, w.callers(workConnections), limit, 0)
 	if err != nil {
 		return err
@@ -156,7 +157,10 @@ func (w *work) complete(ctx context.Context, e *endpoint, limit time.Duration) e
 	return nil
 }
 
-const workConnections = 16
+const (
+	workConnections = 16
+	workLimit       = 10 * time.Minute // plus time for its size
+)
 
 type workCaller struct {
 	*work
@@ -176,8 +180,6 @@ func (c *workCaller) next() []byte {
 }
 
 func (c *workCaller) done(body []byte) (int, error) { return c.count, checkProcessed(body) }
-
-const fillLimit = 10 * time.Minute
 
 // fillTable writes the items from number from up to, but not including, to. when returns an item's
 // deadline in epoch seconds, as text.
@@ -204,5 +206,5 @@ func (e *endpoint) fillItems(ctx context.Context, table, item string, from, to i
 		}
 		return appendRequest(dst, e.address, "POST /", header, append(body, "]}}"...))
 	}
-	return w.complete(ctx, e, fillLimit)
+	return w.complete(ctx, e)
 }
