@@ -14,18 +14,17 @@ import (
 type expiryExperiment struct {
 	name, about string
 	table       tableKind
-	read        bool // read its stream
 	beside      bool // expire another table evenly at the same time
-	foreground  bool // make other calls at the same time
+	foreground  bool // read the stream and make other calls at the same time
 }
 
 var (
 	spreadExperiment = expiryExperiment{
-		name: "expiry", about: "items expire evenly; both images in the stream", table: tableSpread, read: true, foreground: true,
+		name: "expiry", about: "items expire evenly; both images in the stream", table: tableSpread, foreground: true,
 	}
 	burstExperiment = expiryExperiment{
 		name: "burst", about: "items expire all at one instant; both images in the stream", table: tableBurst,
-		read: true, beside: true, foreground: true,
+		beside: true, foreground: true,
 	}
 	drainExperiment = expiryExperiment{
 		name: "drain", about: "items expire all at one instant, and nothing else happens; both images in the stream", table: tableBurst,
@@ -167,12 +166,10 @@ func (s *expiryRun) attend(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if s.read {
+	if s.foreground {
 		if s.watch, err = s.watchStream(ctx, s.main, s.plan); err != nil {
 			return err
 		}
-	}
-	if s.foreground {
 		if err := s.ensure(ctx, tableForeground); err != nil {
 			return err
 		}
@@ -264,20 +261,16 @@ func (s *expiryRun) problems(p phase) {
 // await waits until all items are removed and their records read, or until the grace period ends.
 // It returns the removals per second from the first deadline on.
 func (s *expiryRun) await(ctx context.Context) (perS float64, err error) {
-	ctx, cancel := context.WithDeadline(ctx, s.plan.last().Add(expiryGrace))
-	defer cancel()
-	if s.metrics && s.watch == nil || s.plan.spread == 0 {
-		perS, err = s.awaitDrained(ctx)
-	}
-	if s.watch != nil && err == nil {
-		select {
-		case <-s.watch.complete:
-		case <-ctx.Done():
-			err = ctx.Err()
-		}
+	if s.metrics && (s.watch == nil || s.plan.spread == 0) {
+		limit, cancel := context.WithDeadline(ctx, s.plan.last().Add(expiryGrace))
+		defer cancel()
+		perS, err = s.awaitDrained(limit)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = nil // the report has the missing items
+	}
+	if s.watch != nil && err == nil {
+		err = s.watch.await(ctx, expiryGrace)
 	}
 	return perS, err
 }
@@ -291,7 +284,7 @@ const (
 // poll makes the server count its backlog, which is additional work. It returns the rate at the
 // last poll before the end, or at the first one if that is the end.
 func (s *expiryRun) awaitDrained(ctx context.Context) (perS float64, err error) {
-	for pauses := (retry.Policy{First: drainPollFirst, Most: drainPollLast}).Start(); s.metrics; {
+	for pauses := (retry.Policy{First: drainPollFirst, Most: drainPollLast}).Start(); ; {
 		if !pauses.Wait(ctx) {
 			return perS, ctx.Err()
 		}
@@ -307,10 +300,9 @@ func (s *expiryRun) awaitDrained(ctx context.Context) (perS float64, err error) 
 			perS = gone / at.Sub(s.plan.first).Seconds()
 		}
 		if complete {
-			break
+			return perS, nil
 		}
 	}
-	return perS, nil
 }
 
 // deleted returns the number of removals that the metrics count since the start.

@@ -43,7 +43,7 @@ type guardRun struct {
 // guards measures the program's own server with workers of the run.
 func (r *run) guards(ctx context.Context) (err error) {
 	s := &guardRun{run: r, found: &Guard{Target: ownName}}
-	if s.server, err = r.startServer(ctx, experimentGuard, "--expiry", "aws", "--expiry-delay", "fixed:8784h"); err != nil {
+	if s.server, err = r.startServer(ctx, experimentGuard, r.Durability, "--expiry", "aws", "--expiry-delay", "fixed:8784h"); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.server.close()) }()

@@ -3,6 +3,8 @@ package bench
 import (
 	"fmt"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -57,4 +59,47 @@ func residentBytes(pid int) (now, most int64) {
 	fmt.Sscan(fieldOf(file, "VmRSS:"), &now)
 	fmt.Sscan(fieldOf(file, "VmHWM:"), &most)
 	return now << 10, most << 10
+}
+
+// listenerPID returns the process that listens on a TCP port of this machine; 0 if there is none,
+// or none that may be inspected.
+func listenerPID(port string) int {
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return 0
+	}
+	for _, list := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+		if socket := listeningSocket(list, n); socket != "" {
+			return socketOwner(socket)
+		}
+	}
+	return 0
+}
+
+// listeningSocket returns the inode of the socket that listens on the port, from /proc/net/tcp: the
+// local address is the second column, the state (0A: listening) the fourth, the inode the tenth.
+func listeningSocket(list string, port uint64) string {
+	text, _ := os.ReadFile(list)
+	end := fmt.Sprintf(":%04X", port)
+	for line := range strings.Lines(string(text)) {
+		if columns := strings.Fields(line); len(columns) >= 10 && columns[3] == "0A" && strings.HasSuffix(columns[1], end) {
+			return columns[9]
+		}
+	}
+	return ""
+}
+
+// socketOwner returns the process that has the socket open.
+func socketOwner(inode string) int {
+	files, err := filepath.Glob("/proc/[0-9]*/fd/*")
+	if err != nil {
+		return 0
+	}
+	for _, file := range files {
+		if target, err := os.Readlink(file); err == nil && target == "socket:["+inode+"]" {
+			pid, _ := strconv.Atoi(strings.Split(file, "/")[2])
+			return pid
+		}
+	}
+	return 0
 }

@@ -144,8 +144,7 @@ func (l *loopTarget) measure(ctx context.Context, s *scenario, connections int, 
 	return newSample(t, took, since(before, after), 0), err
 }
 
-// samples are the measurements of each cell by round. A round without a measurement has a sample
-// without calls.
+// samples are the measurements of each cell, one of each round.
 type samples map[cell][]sample
 
 // rounds measures all cells, round by round.
@@ -169,10 +168,7 @@ func (r *run) rounds(ctx context.Context, targets []target) (samples, error) {
 				if err != nil {
 					return nil, err
 				}
-				if all[c] == nil {
-					all[c] = make([]sample, r.Rounds)
-				}
-				all[c][round] = m
+				all[c] = append(all[c], m)
 			}
 			r.progress.Done++
 		}

@@ -126,13 +126,13 @@ func (r *run) fillPending(ctx context.Context) error {
 // those for comparison.
 func (r *run) openEndpoints(ctx context.Context) error {
 	if r.URL == nil {
-		e, err := r.startServer(ctx, ownName)
+		e, err := r.startServer(ctx, ownName, r.Durability)
 		if err != nil {
 			return err
 		}
 		r.endpoints = append(r.endpoints, e)
 		if r.InMemory {
-			if e, err = r.startServerWith(ctx, memoryName, "memory"); err != nil {
+			if e, err = r.startServer(ctx, memoryName, "memory"); err != nil {
 				return err
 			}
 			e.onlyCalls = true
@@ -169,12 +169,8 @@ func (r *run) openRemote(ctx context.Context, remote Remote) error {
 	return nil
 }
 
-// startServer starts a mayfly with a directory of its own.
-func (r *run) startServer(ctx context.Context, name string, flags ...string) (*endpoint, error) {
-	return r.startServerWith(ctx, name, r.Durability, flags...)
-}
-
-func (r *run) startServerWith(ctx context.Context, name, durability string, flags ...string) (*endpoint, error) {
+// startServer starts a mayfly with a directory of its own, or with its data in memory.
+func (r *run) startServer(ctx context.Context, name, durability string, flags ...string) (*endpoint, error) {
 	line := slices.Concat(r.Self, []string{"serve", "--port", "0", "--log-level", "error"}, flags)
 	if durability == "memory" {
 		line = append(line, "--memory")

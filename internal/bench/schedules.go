@@ -65,7 +65,7 @@ func (r *run) startDelivering(ctx context.Context, name string) (*endpoint, *col
 	err = os.WriteFile(file, []byte(c.targetsFile(r.nats)), 0o600)
 	if err == nil {
 		var e *endpoint
-		if e, err = r.startServer(ctx, name, "--targets", file); err == nil {
+		if e, err = r.startServer(ctx, name, r.Durability, "--targets", file); err == nil {
 			return e, c, nil
 		}
 	}

@@ -69,7 +69,7 @@ func (r *run) startEach(ctx context.Context, empty bool) (took Spread, resident 
 
 func (r *run) startOnce(ctx context.Context) (ms float64, resident int64, err error) {
 	start := time.Now()
-	e, err := r.startServer(ctx, startName)
+	e, err := r.startServer(ctx, startName, r.Durability)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -95,7 +95,7 @@ func (r *run) fillDisk(ctx context.Context) (perItem float64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	e, err := r.startServer(ctx, startName)
+	e, err := r.startServer(ctx, startName, r.Durability)
 	if err != nil {
 		return 0, err
 	}
