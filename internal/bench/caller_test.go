@@ -58,7 +58,7 @@ func TestScenarioRequests(t *testing.T) {
 
 // Items have the documented size and number of attributes.
 func TestItemSize(t *testing.T) {
-	s := &scenarios[scenarioIndex(scenarioPut)]
+	s := scenarioNamed(scenarioPut)
 	c := newScenarioCaller(s, "host", &table{name: "tab"}, 0)
 	item := body(t, c.next())["Item"].(map[string]any)
 	size := 0
@@ -82,11 +82,11 @@ func TestItemSize(t *testing.T) {
 }
 
 func TestAnswersAreJudged(t *testing.T) {
-	query := &scenarioCaller{scenario: &scenarios[scenarioIndex(scenarioQuery)]}
+	query := &scenarioCaller{scenario: scenarioNamed(scenarioQuery)}
 	if _, err := query.done([]byte(`{"Count":0,"Items":[]}`)); err == nil {
 		t.Error("a query without items is right")
 	}
-	batch := &scenarioCaller{scenario: &scenarios[scenarioIndex(scenarioBatch)]}
+	batch := &scenarioCaller{scenario: scenarioNamed(scenarioBatch)}
 	if n, err := batch.done([]byte(`{"UnprocessedItems": {}}`)); err != nil || n != batchItems {
 		t.Errorf("%d, %v", n, err)
 	}

@@ -35,7 +35,7 @@ type phase [2]*tally
 func (e *endpoint) foreground() *foreground {
 	f := &foreground{address: e.address}
 	for i, name := range []string{scenarioGet, scenarioPut} {
-		s := scenarios[scenarioIndex(name)]
+		s := *scenarioNamed(name)
 		s.table = tableForeground
 		f.lines[i] = foregroundLine{s.operation, e.callers(&s, foregroundConnections)}
 	}

@@ -58,7 +58,7 @@ func deflated(t *testing.T, text []byte) float64 {
 
 // Each call makes its texts, so that has to be cheap.
 func BenchmarkRequest(b *testing.B) {
-	s := &scenarios[scenarioIndex(scenarioPut)]
+	s := scenarioNamed(scenarioPut)
 	c := newScenarioCaller(s, "host", &table{name: "tab"}, 0)
 	for range b.N {
 		c.next()

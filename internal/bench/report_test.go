@@ -41,7 +41,7 @@ func (named) measure(context.Context, *scenario, int, time.Duration) (sample, er
 // someSamples returns two rounds of get and put, over one connection.
 func someSamples() (samples, []target, []cell) {
 	targets := []target{named("mayfly"), named("peer"), named(TargetEcho), named(TargetLoop)}
-	get, put := scenarioIndex(scenarioGet), scenarioIndex(scenarioPut)
+	get, put := scenarioNamed(scenarioGet), scenarioNamed(scenarioPut)
 	one := func(rate float64, p50, cpu time.Duration) sample {
 		return sample{calls: 10, callsPerS: rate, itemsPerS: rate, p50: p50, p99: 2 * p50, serverCPU: cpu}
 	}
@@ -88,7 +88,7 @@ func someReport() *Report {
 		Settings: Settings{Durability: "sync", DurationMS: 500, Rounds: 2, Items: 100, ItemBytes: itemBytes},
 		Version:  "v1.2.3", Commit: "abcdef",
 		Endpoints: []Endpoint{{Name: "mayfly", Durability: "sync", URL: "http://127.0.0.1:1"}, {Name: "peer", Version: "4.0.0", URL: "http://127.0.0.1:2", Notes: []string{"no <TTL>"}}},
-		Calls:     s.figures(targets), Ratios: s.ratios(targets, cells),
+		Calls:     s.figures(targets, cells), Ratios: s.ratios(targets, cells),
 		Expiry: []Expiry{{
 			Experiment: "burst", About: "items", Target: "mayfly", Items: 5, Commit: late, Stream: late, Beside: late, DrainPerS: 1234,
 			Foreground: []Foreground{{Operation: "GetItem", PerS: 500, IdleP99MS: 1, DuringP99MS: 2}},

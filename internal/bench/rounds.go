@@ -9,7 +9,7 @@ import (
 
 // cell identifies measurements that are combined over the rounds.
 type cell struct {
-	scenario    int // index in scenarios
+	scenario    *scenario
 	connections int
 	target      int // index in the run's targets
 }
@@ -160,7 +160,7 @@ func (r *run) rounds(ctx context.Context, targets []target) (samples, error) {
 		}
 		for _, c := range cells {
 			for _, t := range order {
-				if !t.has(&scenarios[c.scenario]) {
+				if !t.has(c.scenario) {
 					continue
 				}
 				c.target = slices.Index(targets, t)
@@ -183,7 +183,7 @@ func (r *run) cells() (list []cell) {
 			continue
 		}
 		for _, connections := range scenarios[i].connections(r.Connections) {
-			list = append(list, cell{scenario: i, connections: connections})
+			list = append(list, cell{scenario: &scenarios[i], connections: connections})
 		}
 	}
 	return list
@@ -191,7 +191,7 @@ func (r *run) cells() (list []cell) {
 
 // measure takes one sample.
 func (r *run) measure(ctx context.Context, t target, c cell, round int) (sample, error) {
-	s := &scenarios[c.scenario]
+	s := c.scenario
 	r.step("round %d of %d: %s, %d connections, %s", round+1, r.Rounds, s.name, c.connections, t.title())
 	m, err := t.measure(ctx, s, c.connections, r.Duration)
 	if err != nil {

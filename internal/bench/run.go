@@ -229,7 +229,7 @@ func (r *run) callRounds(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	r.report.Calls = all.figures(targets)
+	r.report.Calls = all.figures(targets, r.cells())
 	r.report.Ratios = all.ratios(targets, r.cells())
 	return nil
 }
@@ -268,7 +268,7 @@ func (r *run) openLoop(ctx context.Context) (*loop, error) {
 // tableKinds returns the tables that the scenarios need, in the order of their creation.
 func (r *run) tableKinds() (kinds []tableKind) {
 	for _, c := range r.cells() {
-		if kind := scenarios[c.scenario].table; !slices.Contains(kinds, kind) {
+		if kind := c.scenario.table; !slices.Contains(kinds, kind) {
 			kinds = append(kinds, kind)
 		}
 	}

@@ -78,6 +78,11 @@ var scenarios = []scenario{
 	},
 }
 
+// scenarioNamed returns the scenario with that name.
+func scenarioNamed(name string) *scenario {
+	return &scenarios[slices.IndexFunc(scenarios, func(s scenario) bool { return s.name == name })]
+}
+
 // query is a scenario that returns the items with one value of a table's partition key, or of its
 // index's.
 func query(name, about string, table tableKind, attribute, prefix string) scenario {

@@ -82,15 +82,9 @@ func (r *run) startOnce(ctx context.Context) (ms float64, resident int64, err er
 	return ms, resident, errors.Join(err, e.close())
 }
 
-// fillDisk stores items in an empty directory, and returns the bytes of disk per item after the
-// server's end.
+// fillDisk stores items in the directory of a server without any, and returns the bytes of disk per
+// item after the server's end.
 func (r *run) fillDisk(ctx context.Context) (perItem float64, err error) {
-	if err := os.RemoveAll(r.serverDir(startName)); err != nil {
-		return 0, err
-	}
-	if _, _, err := r.startOnce(ctx); err != nil {
-		return 0, err
-	}
 	empty, err := directoryBytes(r.serverDir(startName))
 	if err != nil {
 		return 0, err
