@@ -61,7 +61,7 @@ func (c *scenarioCaller) numbers() numbers {
 	if c.scenario.fresh {
 		n.key = c.table.fresh.Add(1)
 	} else {
-		n.key = c.random.Uint64() % c.table.stored
+		n.key = c.random.Uint64() % c.table.items
 	}
 	return n
 }
@@ -183,9 +183,9 @@ func (c *workCaller) done(body []byte) (int, error) { return c.count, checkProce
 
 // fillTable writes the items from number from up to, but not including, to. when returns an item's
 // deadline in epoch seconds, as text.
-func (e *endpoint) fillTable(ctx context.Context, t *table, kind tableKind, from, to int, when func(item int) string) error {
+func (e *endpoint) fillTable(ctx context.Context, t *table, from, to int, when func(item int) string) error {
 	key := itemKey
-	if designs[kind].sorted {
+	if t.sorted {
 		key = seriesKey
 	}
 	return e.fillItems(ctx, t.name, item(key), from, to, when)

@@ -32,7 +32,7 @@ func itoa(n int) string { b, _ := json.Marshal(n); return string(b) }
 func TestScenarioRequests(t *testing.T) {
 	for i := range scenarios {
 		s := &scenarios[i]
-		tab := &table{name: "tab", stored: 1000}
+		tab := &table{design: design{name: "tab"}, items: 1000}
 		tab.fresh.Store(1000)
 		var c caller = &scanCaller{host: "host", table: "tab"}
 		if s.name != scenarioScan {
@@ -59,7 +59,7 @@ func TestScenarioRequests(t *testing.T) {
 // Items have the documented size and number of attributes.
 func TestItemSize(t *testing.T) {
 	s := scenarioNamed(scenarioPut)
-	c := newScenarioCaller(s, "host", &table{name: "tab"}, 0)
+	c := newScenarioCaller(s, "host", &table{design: design{name: "tab"}}, 0)
 	item := body(t, c.next())["Item"].(map[string]any)
 	size := 0
 	for name, value := range item {

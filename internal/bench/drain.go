@@ -55,7 +55,7 @@ func (r *run) drainRound(ctx context.Context, x expiryExperiment, all []drained)
 	}
 	r.step("drain of %d items, %s", r.Burst, TargetLoop)
 	dir := filepath.Join(r.dir, "drain")
-	perS, cpu, err := drainLoop(ctx, dir, durabilities[r.Durability], r.Burst, designs[x.table])
+	perS, cpu, err := drainLoop(ctx, dir, durabilities[r.Durability], r.Burst, x.table)
 	if err = errors.Join(err, os.RemoveAll(dir)); err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (d *drained) add(target string, items int, perS, cpuUS float64) {
 
 func (d *drained) summary(x expiryExperiment) Drain {
 	sum := Drain{
-		About: x.about, Target: d.target, Items: d.items, Plain: !designs[x.table].stream,
+		About: x.about, Target: d.target, Items: d.items, Plain: !x.table.stream,
 		PerS: spreadOf(d.perS), CPUUS: spreadOf(d.cpu),
 	}
 	if len(d.over) > 0 {

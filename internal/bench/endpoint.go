@@ -17,7 +17,7 @@ type endpoint struct {
 	address string // host and port
 	pid     int    // of the server's process; 0 if unknown
 	child   *child // the process, if this run started it
-	tables  map[tableKind]*table
+	tables  map[*design]*table
 	lacks   map[string]bool // scenarios whose operation it lacks
 	notes   []string        // its limitations, for people
 
@@ -26,7 +26,7 @@ type endpoint struct {
 }
 
 func newEndpoint(name, address string, pid int) *endpoint {
-	return &endpoint{name: name, address: address, pid: pid, tables: map[tableKind]*table{}, lacks: map[string]bool{}}
+	return &endpoint{name: name, address: address, pid: pid, tables: map[*design]*table{}, lacks: map[string]bool{}}
 }
 
 // Remote is an endpoint that is already running.

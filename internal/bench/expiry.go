@@ -13,7 +13,7 @@ import (
 // calls.
 type expiryExperiment struct {
 	name, about string
-	table       tableKind
+	table       *design
 	beside      bool // expire another table evenly at the same time
 	foreground  bool // read the stream and make other calls at the same time
 }
@@ -133,7 +133,7 @@ func (s *expiryRun) do(ctx context.Context) (found *Expiry, err error) {
 func (s *expiryRun) fill(ctx context.Context) error {
 	s.probe = min(probeItems, s.plan.items/10)
 	start := time.Now()
-	if err := s.endpoint.fillTable(ctx, s.main, s.table, s.plan.items, s.plan.items+s.probe, farDeadline); err != nil {
+	if err := s.endpoint.fillTable(ctx, s.main, s.plan.items, s.plan.items+s.probe, farDeadline); err != nil {
 		return err
 	}
 	each := time.Since(start) / time.Duration(s.probe)
@@ -145,7 +145,7 @@ func (s *expiryRun) fill(ctx context.Context) error {
 	needed := time.Duration(float64(each) / s.share * float64(s.plan.items))
 	s.plan.millis = s.metrics
 	s.plan.first = time.Now().Add(needed + s.settle() + s.idle()).Truncate(time.Second)
-	return s.endpoint.fillTable(ctx, s.main, s.table, 0, s.plan.items, s.plan.text)
+	return s.endpoint.fillTable(ctx, s.main, 0, s.plan.items, s.plan.text)
 }
 
 func (s *expiryRun) settle() time.Duration {
@@ -193,7 +193,7 @@ func (s *expiryRun) watchStream(ctx context.Context, t *table, p *plan) (*watch,
 }
 
 // ensure prepares a table that experiments share, unless it exists.
-func (s *expiryRun) ensure(ctx context.Context, kind tableKind) error {
+func (s *expiryRun) ensure(ctx context.Context, kind *design) error {
 	if s.endpoint.tables[kind] != nil {
 		return nil
 	}
@@ -207,7 +207,7 @@ func (s *expiryRun) attendBeside(ctx context.Context) (err error) {
 	}
 	t := s.endpoint.tables[tableBeside]
 	p := &plan{first: s.plan.first, spread: pick(s.Quick, time.Second, besideFor), items: besideItems, millis: s.plan.millis}
-	if err := s.endpoint.fillTable(ctx, t, tableBeside, 0, p.items, p.text); err != nil {
+	if err := s.endpoint.fillTable(ctx, t, 0, p.items, p.text); err != nil {
 		return err
 	}
 	s.others, err = s.watchStream(ctx, t, p)

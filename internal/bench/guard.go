@@ -148,7 +148,7 @@ func (s *guardRun) removeOnce(ctx context.Context, x *Removals, p *plan, workers
 	defer func() { err = errors.Join(err, all.close()) }()
 	w := newWatch(p)
 	p.start(p.items, perS)
-	if err := s.server.fillTable(ctx, t, tableSpread, 0, p.items, p.text); err != nil {
+	if err := s.server.fillTable(ctx, t, 0, p.items, p.text); err != nil {
 		return err
 	}
 	reader, err := s.server.readStream(ctx, t, w.removed)

@@ -59,7 +59,7 @@ func deflated(t *testing.T, text []byte) float64 {
 // Each call makes its texts, so that has to be cheap.
 func BenchmarkRequest(b *testing.B) {
 	s := scenarioNamed(scenarioPut)
-	c := newScenarioCaller(s, "host", &table{name: "tab"}, 0)
+	c := newScenarioCaller(s, "host", &table{design: design{name: "tab"}}, 0)
 	for range b.N {
 		c.next()
 	}

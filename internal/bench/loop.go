@@ -81,7 +81,7 @@ func appendLogKey(dst []byte, n uint64) []byte {
 }
 
 // add adds a new item to a batch, with the entries and the record that a table of the design has.
-func (l *loop) add(b *kv.Batch, d design, n, when uint64) {
+func (l *loop) add(b *kv.Batch, d *design, n, when uint64) {
 	var buf [64]byte
 	image := l.appendImage(nil, n)
 	b.Set(appendItemKey(buf[:0], n), image)
@@ -98,7 +98,7 @@ func (l *loop) add(b *kv.Batch, d design, n, when uint64) {
 }
 
 // fill stores items 0 to n-1 with deadlines when + their number.
-func (l *loop) fill(ctx context.Context, n int, when uint64, d design) error {
+func (l *loop) fill(ctx context.Context, n int, when uint64, d *design) error {
 	const perBatch = 1000
 	for at := 0; at < n && ctx.Err() == nil; at += perBatch {
 		if err := l.commit(func(b *kv.Batch) {
@@ -125,7 +125,7 @@ func (l *loop) commit(write func(b *kv.Batch)) error {
 }
 
 // put commits n new items of a table.
-func (l *loop) put(random *rand.PCG, n int, d design) error {
+func (l *loop) put(random *rand.PCG, n int, d *design) error {
 	return l.commit(func(b *kv.Batch) {
 		for range n {
 			l.add(b, d, l.fresh.Add(1), random.Uint64()>>20)
@@ -161,7 +161,7 @@ func (l *loop) load(ctx context.Context, s *scenario, n int, d time.Duration) (*
 			if s.name == scenarioUpdate {
 				err = l.update(random)
 			} else {
-				err = l.put(random, s.perCall, designs[s.table])
+				err = l.put(random, s.perCall, s.table)
 			}
 			then := time.Now()
 			if err != nil {
@@ -182,7 +182,7 @@ const drainBatch = 1000
 // their deadlines, in batches: read the first deadlines, read the item, delete item and entry,
 // write the record, sync. For a table without a stream it reads no item and writes no record. It returns the
 // removals per second and the CPU time of each.
-func drainLoop(ctx context.Context, dir string, durability kv.Durability, items int, d design) (perS float64, cpu time.Duration, err error) {
+func drainLoop(ctx context.Context, dir string, durability kv.Durability, items int, d *design) (perS float64, cpu time.Duration, err error) {
 	l, err := openLoop(dir, durability)
 	if err != nil {
 		return 0, 0, err

@@ -15,7 +15,7 @@ func TestLoopOperations(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.close()
-	if err := l.fill(t.Context(), 1500, 1000, designs[tablePut]); err != nil {
+	if err := l.fill(t.Context(), 1500, 1000, tablePut); err != nil {
 		t.Fatal(err)
 	}
 	for i := range scenarios {
@@ -35,11 +35,11 @@ func TestLoopOperations(t *testing.T) {
 
 // A drain removes every item and entry, in order, and leaves the records.
 func TestLoopDrains(t *testing.T) {
-	for _, kind := range []tableKind{tableBurst, tableBurstPlain} {
+	for _, kind := range []*design{tableBurst, tableBurstPlain} {
 		const items = 2500
-		perS, _, err := drainLoop(t.Context(), "", kv.Memory, items, designs[kind])
+		perS, _, err := drainLoop(t.Context(), "", kv.Memory, items, kind)
 		if err != nil || perS <= 0 {
-			t.Fatalf("%s: %v/s, %v", kind, perS, err)
+			t.Fatalf("%s: %v/s, %v", kind.name, perS, err)
 		}
 	}
 	l, err := openLoop("", kv.Memory)
@@ -47,7 +47,7 @@ func TestLoopDrains(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.close()
-	if err := l.fill(t.Context(), 10, 1000, designs[tableBurstPlain]); err != nil {
+	if err := l.fill(t.Context(), 10, 1000, tableBurstPlain); err != nil {
 		t.Fatal(err)
 	}
 	n, _, err := l.drainSlice(appendDueKey(nil, 0, 0), true)
@@ -65,7 +65,7 @@ func TestLoopDrains(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := drainLoop(ctx, "", kv.Memory, 10, designs[tableBurst]); err == nil {
+	if _, _, err := drainLoop(ctx, "", kv.Memory, 10, tableBurst); err == nil {
 		t.Error("a cancelled drain goes on")
 	}
 }

@@ -259,14 +259,14 @@ func (r *run) openLoop(ctx context.Context) (*loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := l.fill(ctx, r.Items, uint64(afterRun.UnixMilli()), designs[tablePut]); err != nil {
+	if err := l.fill(ctx, r.Items, uint64(afterRun.UnixMilli()), tablePut); err != nil {
 		return nil, errors.Join(err, l.close())
 	}
 	return l, nil
 }
 
 // tableKinds returns the tables that the scenarios need, in the order of their creation.
-func (r *run) tableKinds() (kinds []tableKind) {
+func (r *run) tableKinds() (kinds []*design) {
 	for _, c := range r.cells() {
 		if kind := c.scenario.table; !slices.Contains(kinds, kind) {
 			kinds = append(kinds, kind)
@@ -275,26 +275,26 @@ func (r *run) tableKinds() (kinds []tableKind) {
 	return kinds
 }
 
-func (r *run) prepareTable(ctx context.Context, e *endpoint, kind tableKind) error {
+func (r *run) prepareTable(ctx context.Context, e *endpoint, kind *design) error {
 	t, err := e.createTable(ctx, r.prefix, kind)
 	if err != nil {
-		return fmt.Errorf("create table %s at %s: %w", kind, e.name, err)
+		return fmt.Errorf("create table %s at %s: %w", kind.name, e.name, err)
 	}
 	items := r.stored(kind)
-	t.stored = uint64(items)
-	t.fresh.Store(t.stored)
-	if !designs[kind].stored {
+	t.items = uint64(items)
+	t.fresh.Store(t.items)
+	if !kind.stored {
 		return nil
 	}
-	r.step("fill table %s of %s with %d items", kind, e.name, items)
+	r.step("fill table %s of %s with %d items", kind.name, e.name, items)
 	start := time.Now()
-	err = e.fillTable(ctx, t, kind, 0, items, farDeadline)
+	err = e.fillTable(ctx, t, 0, items, farDeadline)
 	r.result("%.0f items/s", float64(items)/time.Since(start).Seconds())
 	return err
 }
 
 // stored returns the initial number of items in a table.
-func (r *run) stored(kind tableKind) int {
+func (r *run) stored(kind *design) int {
 	switch kind {
 	case tablePending:
 		return r.Pending

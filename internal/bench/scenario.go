@@ -9,7 +9,7 @@ import (
 type scenario struct {
 	name  string
 	about string // one line for people
-	table tableKind
+	table *design
 
 	operation  string
 	head, tail string // of the request's body, around the parts; %s is the table's name
@@ -85,9 +85,9 @@ func scenarioNamed(name string) *scenario {
 
 // query is a scenario that returns the items with one value of a table's partition key, or of its
 // index's.
-func query(name, about string, table tableKind, attribute, prefix string) scenario {
+func query(name, about string, table *design, attribute, prefix string) scenario {
 	index := ""
-	if designs[table].indexed {
+	if table.indexed {
 		index = `"IndexName":"` + indexName + `",`
 	}
 	return scenario{
@@ -98,7 +98,7 @@ func query(name, about string, table tableKind, attribute, prefix string) scenar
 }
 
 // put is a scenario that writes one item.
-func put(name, about string, table tableKind, variant bool) scenario {
+func put(name, about string, table *design, variant bool) scenario {
 	return scenario{
 		name: name, about: "PutItem, " + about, table: table, perCall: 1, write: true, fresh: true, variant: variant,
 		operation: "PutItem", head: `{"TableName":"%s","Item":`, part: item(itemKey), tail: "}",

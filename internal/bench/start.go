@@ -95,7 +95,7 @@ func (r *run) fillDisk(ctx context.Context) (perItem float64, err error) {
 	}
 	t, err := e.createTable(ctx, r.prefix, tablePut)
 	if err == nil {
-		err = e.fillTable(ctx, t, tablePut, 0, r.Items, farDeadline)
+		err = e.fillTable(ctx, t, 0, r.Items, farDeadline)
 	}
 	if err == nil {
 		_, err = awaitIdle(ctx, e.used, idleLimit)

@@ -65,7 +65,7 @@ func (r *run) fillRecords(ctx context.Context, server *endpoint) error {
 	if err != nil {
 		return err
 	}
-	return server.fillTable(ctx, t, tableSpread, 0, r.Items, farDeadline)
+	return server.fillTable(ctx, t, 0, r.Items, farDeadline)
 }
 
 // deliver measures a trigger that delivers all records to a target.
