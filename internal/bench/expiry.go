@@ -89,6 +89,11 @@ func (r *run) expire(ctx context.Context, e *endpoint, x expiryExperiment) (*Exp
 	if x.table == tableSpread {
 		items, spread = r.Expiring, r.Spread
 	}
+	if x.foreground {
+		if err := r.ensure(ctx, e, tableForeground); err != nil {
+			return nil, err
+		}
+	}
 	r.step("%s of %d items, %s", x.name, items, e.name)
 	var found *Expiry
 	err := whenPrepared(fillShare, func(share float64) (err error) {
@@ -170,9 +175,6 @@ func (s *expiryRun) attend(ctx context.Context) (err error) {
 		if s.watch, err = s.watchStream(ctx, s.main, s.plan); err != nil {
 			return err
 		}
-		if err := s.ensure(ctx, tableForeground); err != nil {
-			return err
-		}
 		s.calls = s.endpoint.foreground()
 	}
 	if time.Now().After(s.plan.first.Add(-s.idle())) {
@@ -193,16 +195,16 @@ func (s *expiryRun) watchStream(ctx context.Context, t *table, p *plan) (*watch,
 }
 
 // ensure prepares a table that experiments share, unless it exists.
-func (s *expiryRun) ensure(ctx context.Context, kind *design) error {
-	if s.endpoint.tables[kind] != nil {
+func (r *run) ensure(ctx context.Context, e *endpoint, kind *design) error {
+	if e.tables[kind] != nil {
 		return nil
 	}
-	return s.prepareTable(ctx, s.endpoint, kind)
+	return r.prepareTable(ctx, e, kind)
 }
 
 // attendBeside prepares the table that expires evenly during the burst of the other.
 func (s *expiryRun) attendBeside(ctx context.Context) (err error) {
-	if err := s.ensure(ctx, tableBeside); err != nil {
+	if err := s.ensure(ctx, s.endpoint, tableBeside); err != nil {
 		return err
 	}
 	t := s.endpoint.tables[tableBeside]

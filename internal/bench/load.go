@@ -104,8 +104,8 @@ type worker struct {
 }
 
 // run makes calls until end, or until the caller has no more or the connection is beyond repair. One
-// goroutine that waits for all sockets with epoll would save 1 to 4 us
-// of CPU per call, at the price of a second, asynchronous client on Linux.
+// goroutine that waits for all sockets with epoll would save 1 to 4 us of CPU per call, at the price
+// of a second, asynchronous client on Linux.
 func (w *worker) run(ctx context.Context, end time.Time) {
 	w.conn.net.SetDeadline(end.Add(answerTime))
 	for now := time.Now(); now.Before(end) && w.calls+w.errors < callsMax; {
@@ -136,8 +136,8 @@ func (w *worker) run(ctx context.Context, end time.Time) {
 }
 
 // start waits for the planned start of the next call, and returns the instant from which the call
-// counts: the planned start if that has passed, because the call before was slow, but otherwise the
-// end of the wait, to exclude the lateness of the client's timer.
+// counts. That is the planned start if it has passed, because the call before was slow. Otherwise it
+// is the end of the wait, which excludes the lateness of the client's timer.
 func (w *worker) start(ctx context.Context, now time.Time) time.Time {
 	if w.every == 0 {
 		return now

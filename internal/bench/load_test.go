@@ -143,3 +143,24 @@ func TestLoadWithoutAServer(t *testing.T) {
 		t.Error("no error")
 	}
 }
+
+// A load at a rate makes a call per interval. Calls that start late because the one before them was
+// slow count from their planned starts.
+func TestLoadAtARate(t *testing.T) {
+	var n atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		if n.Add(1) == 1 {
+			time.Sleep(100 * time.Millisecond)
+		}
+	}))
+	defer server.Close()
+	address := strings.TrimPrefix(server.URL, "http://")
+	one := []caller{&countingCaller{request: rawRequest(address, "x", ""), left: 1000}}
+	got, _, err := load(t.Context(), address, one, 200*time.Millisecond, 10*time.Millisecond)
+	if err != nil || got.errors > 0 || got.calls < 2 || got.calls > 21 {
+		t.Fatalf("%d calls, %d errors (%s), %v", got.calls, got.errors, got.problem, err)
+	}
+	if late := got.latency.quantile(0.8); late < 20*time.Millisecond {
+		t.Errorf("the calls behind the slow one took %v", late)
+	}
+}
