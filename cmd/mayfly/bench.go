@@ -166,6 +166,23 @@ func adviseBench(err error) error {
 	return err
 }
 
+// showSteps returns a function that shows the steps of a run: in one redrawn line on a terminal,
+// otherwise in a line for each finished step.
+func showSteps(out io.Writer, b bar) func(bench.Step) {
+	return func(s bench.Step) {
+		text := s.Text
+		if s.Result != "" {
+			text += ": " + s.Result
+		}
+		switch {
+		case b.terminal != nil:
+			b.draw(int64(s.Done), int64(s.Total), text)
+		case s.Result != "":
+			fmt.Fprintf(out, "%d/%d %s\n", s.Done, s.Total, text)
+		}
+	}
+}
+
 // writeFile writes a file, or nothing if the name is empty.
 func writeFile(name, what string, write func(io.Writer) error) error {
 	if name == "" {

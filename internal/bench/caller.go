@@ -2,8 +2,10 @@ package bench
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -17,46 +19,25 @@ type caller interface {
 	done(body []byte) (items int, err error)
 }
 
-// randomState is a small generator (xorshift64): a call needs one number within a few nanoseconds.
-type randomState uint64
-
-func (r *randomState) next() uint64 {
-	x := uint64(*r)
-	x ^= x << 13
-	x ^= x >> 7
-	x ^= x << 17
-	*r = randomState(x)
-	return x
-}
-
 // newRandom returns a generator with a sequence of its own for each connection.
-func newRandom(connection int) randomState {
-	return randomState(0x9e3779b97f4a7c15 * uint64(connection+1))
-}
-
-// keys chooses the items of calls.
-type keys struct {
-	stored         uint64         // items 0 to stored-1 exist: reads and updates choose among them
-	fresh          *atomic.Uint64 // the last number used by a write
-	deadlinesAfter time.Time      // deadlines of written items are later
-}
+func newRandom(connection int) *rand.PCG { return rand.NewPCG(uint64(connection), 0) }
 
 // scenarioCaller makes the calls of a scenario that differ in their items only.
 type scenarioCaller struct {
-	keys
 	scenario  *scenario
+	table     *table
 	host      string
 	header    string
 	head      string // of the body
 	part      pattern
-	random    randomState
+	random    *rand.PCG
 	body, raw []byte
 }
 
-func newScenarioCaller(s *scenario, host, table string, k keys, connection int) *scenarioCaller {
+func newScenarioCaller(s *scenario, host string, t *table, connection int) *scenarioCaller {
 	return &scenarioCaller{
-		keys: k, scenario: s, host: host, header: apiHeader(apiPrefix + s.operation),
-		head: withTable(s.head, table), part: newPattern(withTable(s.part, table)), random: newRandom(connection),
+		scenario: s, table: t, host: host, header: apiHeader(apiPrefix + s.operation),
+		head: withTable(s.head, t.name), part: newPattern(withTable(s.part, t.name)), random: newRandom(connection),
 	}
 }
 
@@ -75,19 +56,19 @@ func (c *scenarioCaller) next() []byte {
 
 // numbers returns the numbers of the next item.
 func (c *scenarioCaller) numbers() numbers {
-	n := numbers{value: c.random.next() % 1e10}
-	n.when = deadlineOf(c.deadlinesAfter, n.value)
+	n := numbers{value: c.random.Uint64() % 1e10}
+	n.when = farDeadline(int(n.value))
 	if c.scenario.fresh {
-		n.key = c.fresh.Add(1)
+		n.key = c.table.fresh.Add(1)
 	} else {
-		n.key = c.random.next() % c.stored
+		n.key = c.random.Uint64() % c.table.items
 	}
 	return n
 }
 
-// deadlineOf returns an item's deadline in epoch seconds; anything spreads the deadlines.
-func deadlineOf(start time.Time, anything uint64) string {
-	return strconv.FormatUint(uint64(start.Add(deadlineAfter).Unix())+anything%deadlineSpread, 10)
+// farDeadline returns a deadline after the run, in epoch seconds. Numbers of items spread them.
+func farDeadline(item int) string {
+	return strconv.FormatInt(afterRun.Unix()+int64(item)%deadlineSpread, 10)
 }
 
 var (
@@ -96,7 +77,7 @@ var (
 )
 
 func (c *scenarioCaller) done(body []byte) (int, error) {
-	if len(body) < c.scenario.answerAtMin {
+	if !c.scenario.write && len(body) < c.scenario.perCall*itemBytes { // JSON is larger than DynamoDB's count
 		return 0, fmt.Errorf("%w: %.200q", errTooShort, body)
 	}
 	if c.scenario.name == scenarioBatch {
@@ -109,8 +90,9 @@ func (c *scenarioCaller) done(body []byte) (int, error) {
 
 // checkProcessed refuses a BatchWriteItem response with unprocessed items.
 func checkProcessed(body []byte) error {
-	if left := objectMember(body, "UnprocessedItems"); len(left) > len("{}") {
-		return fmt.Errorf("%w: %.200q", errUnprocessed, left)
+	var left map[string]json.RawMessage
+	if member(body, "UnprocessedItems", &left) && len(left) > 0 {
+		return fmt.Errorf("%w: %.200q", errUnprocessed, body)
 	}
 	return nil
 }
@@ -118,37 +100,28 @@ func checkProcessed(body []byte) error {
 // scanCaller reads a table page by page, repeatedly.
 type scanCaller struct {
 	host, table string
-	raw         []byte
+	after       json.RawMessage // key before the next page; nil: the first page is next
 }
 
-func newScanCaller(host, table string) *scanCaller {
-	c := &scanCaller{host: host, table: table}
-	c.continueAt(nil)
-	return c
-}
-
-func (c *scanCaller) next() []byte { return c.raw }
-
-// continueAt builds the request for the page after the key, or for the first one.
-func (c *scanCaller) continueAt(key []byte) {
+func (c *scanCaller) next() []byte {
 	start := ""
-	if key != nil {
-		start = `,"ExclusiveStartKey":` + string(key)
+	if c.after != nil {
+		start = `,"ExclusiveStartKey":` + string(c.after)
 	}
-	c.raw = rawRequest(c.host, apiPrefix+"Scan", `{"TableName":"`+c.table+`"`+start+"}")
+	return rawRequest(c.host, apiPrefix+"Scan", `{"TableName":"`+c.table+`"`+start+"}")
 }
 
 func (c *scanCaller) done(body []byte) (int, error) {
-	count, err := numberMember(body, "Count")
-	if err != nil {
-		return 0, err
+	var count uint32
+	var key json.RawMessage
+	c.after = nil
+	if member(body, "LastEvaluatedKey", &key) && key[0] == '{' {
+		c.after = key
 	}
-	key := objectMember(body, "LastEvaluatedKey")
-	if count == 0 && key != nil {
+	if !member(body, "Count", &count) || count == 0 && c.after != nil {
 		return 0, fmt.Errorf("%w: %.200q", errTooShort, body)
 	}
-	c.continueAt(key)
-	return count, nil
+	return int(count), nil
 }
 
 // work is a range of numbers that several connections share: each request is for the next ones.
@@ -170,9 +143,10 @@ func (w *work) callers(connections int) []caller {
 }
 
 // complete makes all requests, over many connections, and fails unless each succeeds.
-func (w *work) complete(ctx context.Context, e *endpoint, limit time.Duration) error {
+func (w *work) complete(ctx context.Context, e *endpoint) error {
 	wanted := w.end - int(w.taken.Load())
-	total, _, err := load(ctx, e.address, w.callers(workConnections), limit)
+	limit := workLimit + time.Duration(wanted/gracePerS)*time.Second
+	total, _, err := load(ctx, e.address, w.callers(workConnections), limit, 0)
 	if err != nil {
 		return err
 	}
@@ -183,7 +157,10 @@ func (w *work) complete(ctx context.Context, e *endpoint, limit time.Duration) e
 	return nil
 }
 
-const workConnections = 16
+const (
+	workConnections = 16
+	workLimit       = 10 * time.Minute // plus time for its size
+)
 
 type workCaller struct {
 	*work
@@ -204,13 +181,11 @@ func (c *workCaller) next() []byte {
 
 func (c *workCaller) done(body []byte) (int, error) { return c.count, checkProcessed(body) }
 
-const fillLimit = 10 * time.Minute
-
 // fillTable writes the items from number from up to, but not including, to. when returns an item's
 // deadline in epoch seconds, as text.
-func (e *endpoint) fillTable(ctx context.Context, t *table, kind tableKind, from, to int, when func(item int) string) error {
+func (e *endpoint) fillTable(ctx context.Context, t *table, from, to int, when func(item int) string) error {
 	key := itemKey
-	if designs[kind].sorted {
+	if t.sorted {
 		key = seriesKey
 	}
 	return e.fillItems(ctx, t.name, item(key), from, to, when)
@@ -231,10 +206,5 @@ func (e *endpoint) fillItems(ctx context.Context, table, item string, from, to i
 		}
 		return appendRequest(dst, e.address, "POST /", header, append(body, "]}}"...))
 	}
-	return w.complete(ctx, e, fillLimit)
-}
-
-// farDeadline returns a function for deadlines after the run.
-func farDeadline(start time.Time) func(item int) string {
-	return func(item int) string { return deadlineOf(start, uint64(item)) }
+	return w.complete(ctx, e)
 }

@@ -138,25 +138,12 @@ func (c *conn) readBody() (err error) {
 	return err
 }
 
-// headerField returns the value of a header field, or nil. The name is in lower case.
+// headerField returns the value of a header field, or nil.
 func headerField(head []byte, name string) []byte {
 	for line := range bytes.Lines(head) {
-		if len(line) > len(name) && line[len(name)] == ':' && equalFold(line[:len(name)], name) {
+		if len(line) > len(name) && line[len(name)] == ':' && bytes.EqualFold(line[:len(name)], []byte(name)) {
 			return bytes.TrimSpace(line[len(name)+1:])
 		}
 	}
 	return nil
-}
-
-// equalFold compares ASCII; lower is in lower case. bytes.EqualFold would need a second slice.
-func equalFold(b []byte, lower string) bool {
-	for i, c := range b {
-		if 'A' <= c && c <= 'Z' {
-			c += 'a' - 'A'
-		}
-		if c != lower[i] {
-			return false
-		}
-	}
-	return true
 }

@@ -7,32 +7,9 @@ import (
 	"path/filepath"
 )
 
-// expiries runs the experiments about lateness.
-func (r *run) expiries(ctx context.Context) error {
-	for _, e := range r.endpoints {
-		for _, x := range []expiryExperiment{spreadExperiment, burstExperiment} {
-			if e.onlyCalls || !r.runs(x.name) {
-				continue
-			}
-			items, spread := r.Expiring, r.Spread
-			if x.name == burstExperiment.name {
-				items, spread = r.Burst, 0
-			}
-			found, err := r.expire(ctx, e, x, items, spread)
-			if err != nil {
-				return err
-			}
-			r.report.Expiry = append(r.report.Expiry, *found)
-		}
-	}
-	return nil
-}
-
-// drains measures the removal rate of backlogs, at endpoints with TTL and in the loop, in turn.
+// drains measures the removal rate of backlogs, at endpoints with mayfly's metrics and in the loop,
+// in turn.
 func (r *run) drains(ctx context.Context) error {
-	if !r.runs(drainExperiment.name) {
-		return nil
-	}
 	for _, x := range []expiryExperiment{drainExperiment, drainPlainExperiment} {
 		all := make([]drained, len(r.endpoints)+1) // the last is the loop's
 		for range r.Rounds {
@@ -60,10 +37,14 @@ type drained struct {
 func (r *run) drainRound(ctx context.Context, x expiryExperiment, all []drained) error {
 	var measured []*drained
 	for i, e := range r.endpoints {
-		if e.sweeps || e.onlyCalls {
+		_, counts, err := e.scrape(ctx)
+		if err != nil {
+			return err
+		}
+		if !counts || e.onlyCalls {
 			continue
 		}
-		found, err := r.expire(ctx, e, x, r.Burst, 0)
+		found, err := r.expire(ctx, e, x)
 		if err != nil {
 			return err
 		}
@@ -74,7 +55,7 @@ func (r *run) drainRound(ctx context.Context, x expiryExperiment, all []drained)
 	}
 	r.step("drain of %d items, %s", r.Burst, TargetLoop)
 	dir := filepath.Join(r.dir, "drain")
-	perS, cpu, err := drainLoop(ctx, dir, durabilities[r.Durability], r.Burst, designs[x.table].stream != streamNone)
+	perS, cpu, err := drainLoop(ctx, dir, durabilities[r.Durability], r.Burst, x.table)
 	if err = errors.Join(err, os.RemoveAll(dir)); err != nil {
 		return err
 	}
@@ -94,7 +75,7 @@ func (d *drained) add(target string, items int, perS, cpuUS float64) {
 
 func (d *drained) summary(x expiryExperiment) Drain {
 	sum := Drain{
-		About: x.about, Target: d.target, Items: d.items, Plain: designs[x.table].stream == streamNone,
+		About: x.about, Target: d.target, Items: d.items, Plain: !x.table.stream,
 		PerS: spreadOf(d.perS), CPUUS: spreadOf(d.cpu),
 	}
 	if len(d.over) > 0 {

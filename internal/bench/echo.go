@@ -70,7 +70,7 @@ func ServeEcho(ctx context.Context, listener net.Listener, out io.Writer) error 
 func (e *endpoint) learn(ctx context.Context, a answer) error {
 	var fields []string
 	for _, name := range []string{"Content-Type", "X-Amzn-Requestid", "X-Amz-Crc32", "Server"} {
-		if value := headerField(a.head, strings.ToLower(name)); value != nil {
+		if value := headerField(a.head, name); value != nil {
 			fields = append(fields, setPrefix+name+": "+string(value))
 		}
 	}

@@ -17,9 +17,8 @@ type endpoint struct {
 	address string // host and port
 	pid     int    // of the server's process; 0 if unknown
 	child   *child // the process, if this run started it
-	tables  map[tableKind]*table
+	tables  map[*design]*table
 	lacks   map[string]bool // scenarios whose operation it lacks
-	sweeps  bool            // it removes expired items with long delays
 	notes   []string        // its limitations, for people
 
 	version, durability string // empty: unknown
@@ -27,7 +26,7 @@ type endpoint struct {
 }
 
 func newEndpoint(name, address string, pid int) *endpoint {
-	return &endpoint{name: name, address: address, pid: pid, tables: map[tableKind]*table{}, lacks: map[string]bool{}}
+	return &endpoint{name: name, address: address, pid: pid, tables: map[*design]*table{}, lacks: map[string]bool{}}
 }
 
 // Remote is an endpoint that is already running.
@@ -95,31 +94,25 @@ func allowed(ctx context.Context, u *url.URL, allowRemote bool) (local bool, err
 	return local, nil
 }
 
-// cpu returns the server's CPU time; ok is false if it is unknown.
-func (e *endpoint) cpu() (used time.Duration, ok bool) { return processCPU(e.pid) }
-
 // used returns the server's CPU time; zero if it is unknown.
-func (e *endpoint) used() time.Duration {
-	used, _ := e.cpu()
-	return used
-}
+func (e *endpoint) used() time.Duration { return processCPU(e.pid) }
 
 // cpuEach starts to measure CPU time, and returns a function for the microseconds since then per
 // item; zero if they are unknown.
 func (e *endpoint) cpuEach() func(items int) float64 {
 	before := e.used()
-	return func(items int) float64 {
-		if used, known := e.cpu(); known {
-			return round(micros(used-before) / float64(items))
-		}
-		return 0
-	}
+	return func(items int) float64 { return round(micros(since(before, e.used())) / float64(items)) }
 }
 
 // selfCPU returns the CPU time of this process; zero if it is unknown.
-func selfCPU() time.Duration {
-	used, _ := processCPU(os.Getpid())
-	return used
+func selfCPU() time.Duration { return processCPU(os.Getpid()) }
+
+// since returns the CPU time between two readings; zero if one is unknown.
+func since(before, after time.Duration) time.Duration {
+	if before == 0 || after == 0 {
+		return 0
+	}
+	return after - before
 }
 
 // close ends the process if this run started it.

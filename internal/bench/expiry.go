@@ -13,19 +13,18 @@ import (
 // calls.
 type expiryExperiment struct {
 	name, about string
-	table       tableKind
-	read        bool // read its stream
+	table       *design
 	beside      bool // expire another table evenly at the same time
-	foreground  bool // make other calls at the same time
+	foreground  bool // read the stream and make other calls at the same time
 }
 
 var (
 	spreadExperiment = expiryExperiment{
-		name: "expiry", about: "items expire evenly; both images in the stream", table: tableSpread, read: true, foreground: true,
+		name: "expiry", about: "items expire evenly; both images in the stream", table: tableSpread, foreground: true,
 	}
 	burstExperiment = expiryExperiment{
 		name: "burst", about: "items expire all at one instant; both images in the stream", table: tableBurst,
-		read: true, beside: true, foreground: true,
+		beside: true, foreground: true,
 	}
 	drainExperiment = expiryExperiment{
 		name: "drain", about: "items expire all at one instant, and nothing else happens; both images in the stream", table: tableBurst,
@@ -69,8 +68,32 @@ type expiryRun struct {
 	calls   *foreground // nil without calls
 }
 
-// expire runs an experiment.
-func (r *run) expire(ctx context.Context, e *endpoint, x expiryExperiment, items int, spread time.Duration) (*Expiry, error) {
+// measure runs the experiment at all endpoints.
+func (x expiryExperiment) measure(r *run, ctx context.Context) error {
+	for _, e := range r.endpoints {
+		if e.onlyCalls {
+			continue
+		}
+		found, err := r.expire(ctx, e, x)
+		if err != nil {
+			return err
+		}
+		r.report.Expiry = append(r.report.Expiry, *found)
+	}
+	return nil
+}
+
+// expire runs an experiment at an endpoint.
+func (r *run) expire(ctx context.Context, e *endpoint, x expiryExperiment) (*Expiry, error) {
+	items, spread := r.Burst, time.Duration(0)
+	if x.table == tableSpread {
+		items, spread = r.Expiring, r.Spread
+	}
+	if x.foreground {
+		if err := r.ensure(ctx, e, tableForeground); err != nil {
+			return nil, err
+		}
+	}
 	r.step("%s of %d items, %s", x.name, items, e.name)
 	var found *Expiry
 	err := whenPrepared(fillShare, func(share float64) (err error) {
@@ -79,10 +102,9 @@ func (r *run) expire(ctx context.Context, e *endpoint, x expiryExperiment, items
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%s at %s: %w", x.name, e.name, err)
+		return nil, fmt.Errorf("at %s: %w", e.name, err)
 	}
 	r.result("%s", found.line())
-	e.sweeps = found.NotRemoved == found.Items
 	if wrong := found.sum(); wrong > 0 && e == r.endpoints[0] {
 		r.problem(wrong, fmt.Sprintf("%s at %s: %s", x.name, e.name, found.list()))
 	}
@@ -116,7 +138,7 @@ func (s *expiryRun) do(ctx context.Context) (found *Expiry, err error) {
 func (s *expiryRun) fill(ctx context.Context) error {
 	s.probe = min(probeItems, s.plan.items/10)
 	start := time.Now()
-	if err := s.endpoint.fillTable(ctx, s.main, s.table, s.plan.items, s.plan.items+s.probe, farDeadline(s.started)); err != nil {
+	if err := s.endpoint.fillTable(ctx, s.main, s.plan.items, s.plan.items+s.probe, farDeadline); err != nil {
 		return err
 	}
 	each := time.Since(start) / time.Duration(s.probe)
@@ -128,7 +150,7 @@ func (s *expiryRun) fill(ctx context.Context) error {
 	needed := time.Duration(float64(each) / s.share * float64(s.plan.items))
 	s.plan.millis = s.metrics
 	s.plan.first = time.Now().Add(needed + s.settle() + s.idle()).Truncate(time.Second)
-	return s.endpoint.fillTable(ctx, s.main, s.table, 0, s.plan.items, s.plan.text)
+	return s.endpoint.fillTable(ctx, s.main, 0, s.plan.items, s.plan.text)
 }
 
 func (s *expiryRun) settle() time.Duration {
@@ -142,22 +164,18 @@ func (s *expiryRun) idle() time.Duration {
 	return pick(s.Quick, idleQuick, idleTime)
 }
 
-// attend starts the readers of streams, and the calls.
+// attend starts the readers of streams, and prepares the calls.
 func (s *expiryRun) attend(ctx context.Context) (err error) {
 	if s.beside {
 		if err := s.attendBeside(ctx); err != nil {
 			return err
 		}
 	}
-	if s.read {
+	if s.foreground {
 		if s.watch, err = s.watchStream(ctx, s.main, s.plan); err != nil {
 			return err
 		}
-	}
-	if s.foreground {
-		if s.calls, err = s.startCalls(ctx); err != nil {
-			return err
-		}
+		s.calls = s.endpoint.foreground()
 	}
 	if time.Now().After(s.plan.first.Add(-s.idle())) {
 		return errPreparing
@@ -176,62 +194,52 @@ func (s *expiryRun) watchStream(ctx context.Context, t *table, p *plan) (*watch,
 	return w, nil
 }
 
+// ensure prepares a table that experiments share, unless it exists.
+func (r *run) ensure(ctx context.Context, e *endpoint, kind *design) error {
+	if e.tables[kind] != nil {
+		return nil
+	}
+	return r.prepareTable(ctx, e, kind)
+}
+
 // attendBeside prepares the table that expires evenly during the burst of the other.
-func (s *expiryRun) attendBeside(ctx context.Context) error {
-	t, err := s.ensure(ctx, tableBeside, 0)
-	if err != nil {
+func (s *expiryRun) attendBeside(ctx context.Context) (err error) {
+	if err := s.ensure(ctx, s.endpoint, tableBeside); err != nil {
 		return err
 	}
+	t := s.endpoint.tables[tableBeside]
 	p := &plan{first: s.plan.first, spread: pick(s.Quick, time.Second, besideFor), items: besideItems, millis: s.plan.millis}
-	if err := s.endpoint.fillTable(ctx, t, tableBeside, 0, p.items, p.text); err != nil {
+	if err := s.endpoint.fillTable(ctx, t, 0, p.items, p.text); err != nil {
 		return err
 	}
 	s.others, err = s.watchStream(ctx, t, p)
 	return err
 }
 
-func (s *expiryRun) startCalls(ctx context.Context) (*foreground, error) {
-	if _, err := s.ensure(ctx, tableForeground, foregroundItems); err != nil {
-		return nil, err
-	}
-	target := &apiTarget{endpoint: s.endpoint, stored: func(tableKind) int { return foregroundItems }, started: s.started}
-	return target.startForeground(ctx)
-}
-
-// ensure returns a table that experiments share, with this many items.
-func (s *expiryRun) ensure(ctx context.Context, kind tableKind, items int) (*table, error) {
-	if t := s.endpoint.tables[kind]; t != nil {
-		return t, nil
-	}
-	t, err := s.endpoint.createTable(ctx, s.prefix, kind)
-	if err != nil {
-		return nil, err
-	}
-	t.fresh.Store(uint64(items))
-	return t, s.endpoint.fillTable(ctx, t, kind, 0, items, farDeadline(s.started))
-}
-
 // observe measures the idle phase, waits for the removals, and returns the result.
 func (s *expiryRun) observe(ctx context.Context) (*Expiry, error) {
-	if err := pause(ctx, time.Until(s.plan.first.Add(-s.idle()))); err != nil {
+	// the first calls are slower, and do not count
+	if _, err := s.calls.run(ctx, time.Until(s.plan.first.Add(-s.idle()))); err != nil {
 		return nil, err
 	}
-	s.calls.phase() // drop the first calls
-	if err := pause(ctx, time.Until(s.plan.first)); err != nil {
-		return nil, err
-	}
-	calm := s.calls.phase()
-	cpu := s.endpoint.cpuEach()
-	perS, err := s.await(ctx)
+	calm, err := s.calls.run(ctx, time.Until(s.plan.first))
 	if err != nil {
+		return nil, err
+	}
+	cpu := s.endpoint.cpuEach()
+	stop := s.calls.start(ctx)
+	perS, err := s.await(ctx)
+	during, failed := stop()
+	if err := errors.Join(err, failed); err != nil {
 		return nil, err
 	}
 	found := &Expiry{Experiment: s.name, About: s.about, Target: s.endpoint.name, Items: s.plan.items}
 	if s.plan.spread == 0 {
 		found.DrainPerS = round(perS)
 	}
-	found.Foreground = foregroundFigures(calm, s.calls.phase())
+	found.Foreground = s.calls.figures(calm, during)
 	s.problems(calm)
+	s.problems(during)
 	found.CPUUS = cpu(s.plan.items)
 	drained := time.Now()
 	if s.others != nil {
@@ -244,10 +252,10 @@ func (s *expiryRun) observe(ctx context.Context) (*Expiry, error) {
 }
 
 // problems counts the errors of the calls.
-func (s *expiryRun) problems(phase map[string]*tally) {
-	for operation, calls := range phase {
-		if calls.errors > 0 {
-			s.problem(calls.errors, fmt.Sprintf("%s beside %s at %s: %s", operation, s.name, s.endpoint.name, calls.problem))
+func (s *expiryRun) problems(p phase) {
+	for line, calls := range p {
+		if calls != nil && calls.errors > 0 {
+			s.problem(calls.errors, fmt.Sprintf("%s beside %s at %s: %s", s.calls.lines[line].operation, s.name, s.endpoint.name, calls.problem))
 		}
 	}
 }
@@ -255,20 +263,16 @@ func (s *expiryRun) problems(phase map[string]*tally) {
 // await waits until all items are removed and their records read, or until the grace period ends.
 // It returns the removals per second from the first deadline on.
 func (s *expiryRun) await(ctx context.Context) (perS float64, err error) {
-	ctx, cancel := context.WithDeadline(ctx, s.plan.last().Add(expiryGrace))
-	defer cancel()
-	if s.metrics && s.watch == nil || s.plan.spread == 0 {
-		perS, err = s.awaitDrained(ctx)
-	}
-	if s.watch != nil && err == nil {
-		select {
-		case <-s.watch.complete:
-		case <-ctx.Done():
-			err = ctx.Err()
-		}
+	if s.metrics && (s.watch == nil || s.plan.spread == 0) {
+		limit, cancel := context.WithDeadline(ctx, s.plan.last().Add(expiryGrace))
+		defer cancel()
+		perS, err = s.awaitDrained(limit)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = nil // the report has the missing items
+	}
+	if s.watch != nil && err == nil {
+		err = s.watch.await(ctx, expiryGrace)
 	}
 	return perS, err
 }
@@ -282,7 +286,7 @@ const (
 // poll makes the server count its backlog, which is additional work. It returns the rate at the
 // last poll before the end, or at the first one if that is the end.
 func (s *expiryRun) awaitDrained(ctx context.Context) (perS float64, err error) {
-	for pauses := (retry.Policy{First: drainPollFirst, Most: drainPollLast}).Start(); s.metrics; {
+	for pauses := (retry.Policy{First: drainPollFirst, Most: drainPollLast}).Start(); ; {
 		if !pauses.Wait(ctx) {
 			return perS, ctx.Err()
 		}
@@ -298,10 +302,9 @@ func (s *expiryRun) awaitDrained(ctx context.Context) (perS float64, err error) 
 			perS = gone / at.Sub(s.plan.first).Seconds()
 		}
 		if complete {
-			break
+			return perS, nil
 		}
 	}
-	return perS, nil
 }
 
 // deleted returns the number of removals that the metrics count since the start.
@@ -344,7 +347,7 @@ func (f *Faults) setMissing(missing, inTable int, recorded bool) {
 
 // countItems returns the number of items that readers of a table see.
 func (e *endpoint) countItems(ctx context.Context, t *table) (total int, err error) {
-	for pages := newScanCaller(e.address, t.name); ; {
+	for pages := (&scanCaller{host: e.address, table: t.name}); ; {
 		a, err := e.exchange(ctx, pages.next())
 		n := 0
 		if err == nil {
@@ -353,15 +356,14 @@ func (e *endpoint) countItems(ctx context.Context, t *table) (total int, err err
 		if err != nil {
 			return 0, fmt.Errorf("count the items of %s: %w", t.name, err)
 		}
-		if total += n; objectMember(a.body, "LastEvaluatedKey") == nil {
+		if total += n; pages.after == nil {
 			return total, nil
 		}
 	}
 }
 
-// stop ends the readers and the calls.
+// stop ends the readers.
 func (s *expiryRun) stop() error {
-	s.calls.stop()
 	var errs []error
 	for _, reader := range s.readers {
 		errs = append(errs, reader.close())

@@ -1,22 +1,19 @@
 package bench
 
 import (
-	"cmp"
-	"maps"
 	"slices"
 	"time"
 )
 
-// figures returns a summary of each cell over the rounds.
-func (s samples) figures(targets []target) (list []Figure) {
-	order := func(a, b cell) int {
-		return cmp.Or(cmp.Compare(a.scenario, b.scenario), cmp.Compare(a.connections, b.connections), cmp.Compare(a.target, b.target))
-	}
-	for _, c := range slices.SortedFunc(maps.Keys(s), order) {
-		if f, ok := figureOf(s[c]); ok {
-			kind := &scenarios[c.scenario]
-			f.Scenario, f.About, f.Connections, f.Target = kind.name, kind.about, c.connections, targets[c.target].title()
-			list = append(list, f)
+// figures returns a summary of each cell over the rounds, for every target.
+func (s samples) figures(targets []target, cells []cell) (list []Figure) {
+	for _, c := range cells {
+		for i, t := range targets {
+			c.target = i
+			if f, ok := figureOf(s[c]); ok {
+				f.Scenario, f.About, f.Connections, f.Target = c.scenario.name, c.scenario.about, c.connections, t.title()
+				list = append(list, f)
+			}
 		}
 	}
 	return list
@@ -47,11 +44,11 @@ func figureOf(rounds []sample) (f Figure, ok bool) {
 	f.MBPerS = over(func(m sample) float64 { return m.itemsPerS * itemBytes / 1e6 })
 	f.P50MS = over(func(m sample) float64 { return millis(m.p50) })
 	f.P99MS = over(func(m sample) float64 { return millis(m.p99) })
-	if measured[0].serverCPU >= 0 {
+	if measured[0].serverCPU > 0 {
 		s := over(func(m sample) float64 { return micros(m.serverCPU) })
 		f.ServerCPUUS = &s
 	}
-	if measured[0].clientCPU >= 0 {
+	if measured[0].clientCPU > 0 {
 		s := over(func(m sample) float64 { return micros(m.clientCPU) })
 		f.ClientCPUUS = &s
 	}
@@ -70,7 +67,7 @@ type metric struct {
 var (
 	callsRate = metric{"calls_per_s", func(m sample) float64 { return m.callsPerS }}
 	itemsRate = metric{"items_per_s", func(m sample) float64 { return m.itemsPerS }}
-	serverCPU = metric{"server_cpu_us", func(m sample) float64 { return max(micros(m.serverCPU), 0) }}
+	serverCPU = metric{"server_cpu_us", func(m sample) float64 { return micros(m.serverCPU) }}
 	median    = metric{"p50_ms", func(m sample) float64 { return millis(m.p50) }}
 )
 
@@ -97,8 +94,8 @@ func (s samples) ratios(targets []target, cells []cell) (list []Ratio) {
 		values := divide(each(s[a], m), each(s[b], m))
 		if len(values) > 0 {
 			list = append(list, Ratio{
-				Scenario: scenarios[a.scenario].name, Connections: a.connections, Target: targets[a.target].title(), Metric: m.name,
-				Over: over, OverScenario: scenarios[b.scenario].name, Value: spreadOf(values),
+				Scenario: a.scenario.name, Connections: a.connections, Target: targets[a.target].title(), Metric: m.name,
+				Over: over, OverScenario: b.scenario.name, Value: spreadOf(values),
 			})
 		}
 	}
@@ -109,16 +106,12 @@ func (s samples) ratios(targets []target, cells []cell) (list []Ratio) {
 			add(serverCPU, c, t.title(), other)
 		}
 		for _, pair := range comparisons {
-			if pair.scenario == scenarios[c.scenario].name {
-				add(pair.metric, c, targets[0].title(), cell{scenarioIndex(pair.with), c.connections, 0})
+			if pair.scenario == c.scenario.name {
+				add(pair.metric, c, targets[0].title(), cell{scenarioNamed(pair.with), c.connections, 0})
 			}
 		}
 	}
 	return append(list, s.bothReferences(targets)...)
-}
-
-func scenarioIndex(name string) int {
-	return slices.IndexFunc(scenarios, func(s scenario) bool { return s.name == name })
 }
 
 // each returns a metric of every round; zero without a measurement.
@@ -142,7 +135,7 @@ func divide(a, b []float64) (ratios []float64) {
 func (s samples) bothReferences(targets []target) []Ratio {
 	at := func(title string) []float64 {
 		i := slices.IndexFunc(targets, func(t target) bool { return t.title() == title })
-		return each(s[cell{scenarioIndex(scenarioPut), 1, i}], median)
+		return each(s[cell{scenarioNamed(scenarioPut), 1, i}], median)
 	}
 	echo, both := at(TargetEcho), at(TargetLoop)
 	for round := range min(len(echo), len(both)) {

@@ -43,7 +43,7 @@ type guardRun struct {
 // guards measures the program's own server with workers of the run.
 func (r *run) guards(ctx context.Context) (err error) {
 	s := &guardRun{run: r, found: &Guard{Target: ownName}}
-	if s.server, err = r.startServer(ctx, experimentGuard, "--expiry", "aws", "--expiry-delay", "fixed:8784h"); err != nil {
+	if s.server, err = r.startServer(ctx, experimentGuard, r.Durability, "--expiry", "aws", "--expiry-delay", "fixed:8784h"); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.server.close()) }()
@@ -148,7 +148,7 @@ func (s *guardRun) removeOnce(ctx context.Context, x *Removals, p *plan, workers
 	defer func() { err = errors.Join(err, all.close()) }()
 	w := newWatch(p)
 	p.start(p.items, perS)
-	if err := s.server.fillTable(ctx, t, tableSpread, 0, p.items, p.text); err != nil {
+	if err := s.server.fillTable(ctx, t, 0, p.items, p.text); err != nil {
 		return err
 	}
 	reader, err := s.server.readStream(ctx, t, w.removed)

@@ -42,19 +42,15 @@ func (r *Report) writeGuard(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "\nguard beside %s, which removes nothing by itself\n", g.Target)
 	for _, x := range g.Removals {
-		fmt.Fprintf(b, "  %d %s: %s; CPU each: server %s us, guard %s\n", x.Items, x.About, x.list(), short(x.ServerCPUUS), guardCPU(x.GuardCPUUS))
+		guard := "-" // unknown after a kill
+		if x.GuardCPUUS > 0 {
+			guard = short(x.GuardCPUUS) + " us"
+		}
+		fmt.Fprintf(b, "  %d %s: %s; CPU each: server %s us, guard %s\n", x.Items, x.About, x.list(), short(x.ServerCPUUS), guard)
 		columns(b, func(w io.Writer) { writeLateness(w, "late in a reader's hands", x.LateMS) })
 		if x.PerS > 0 {
 			fmt.Fprintf(b, "    %s removals/s\n", short(x.PerS))
 		}
 	}
 	fmt.Fprintf(b, "  %s MB resident with %d deadlines armed\n", short(g.ArmedMB), g.Armed)
-}
-
-// guardCPU formats a worker's CPU time, which is unknown after a kill.
-func guardCPU(us float64) string {
-	if us == 0 {
-		return "-"
-	}
-	return short(us) + " us"
 }

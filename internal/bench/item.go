@@ -94,32 +94,16 @@ func (p pattern) append(dst []byte, n numbers) []byte {
 
 const proseBytes = 1 << 20
 
-// prose returns the source of titles and texts: always the same sentences of words and numbers.
+// prose is the source of titles and texts, always the same: letters, digits, spaces and full stops
+// at random, which are as hard to compress as the sentences of people and of machines together.
 var prose = sync.OnceValue(func() string {
-	const letters = "etaoinsrhldcumfpgwybvkxjqz"
-	b := make([]byte, 0, proseBytes+32)
-	state := newRandom(0)
-	capital := true
-	for len(b) < proseBytes {
-		word := state.next()
-		n := 2 + int(word>>40%7)
-		for range n {
-			c := letters[state.next()%26]
-			if word%5 == 0 {
-				c = '0' + byte(state.next()%10)
-			}
-			if capital && c >= 'a' {
-				c -= 'a' - 'A'
-			}
-			capital = word>>8%16 == 0 // an abbreviation
-			b = append(b, c)
-		}
-		if capital = word>>16%8 == 0; capital {
-			b = append(b, '.')
-		}
-		b = append(b, ' ')
+	const letters = "abcdefghijklmnopqrstuvwxyz0123456789 ."
+	random := newRandom(0)
+	b := make([]byte, proseBytes)
+	for i := range b {
+		b[i] = letters[random.Uint64()%uint64(len(letters))]
 	}
-	return string(b[:proseBytes])
+	return string(b)
 })
 
 // textOf returns n bytes of text for an item. It only slices, because the client calls it for each
@@ -129,8 +113,7 @@ func textOf(item uint64, n int) string {
 	return prose()[at : at+n]
 }
 
-// Deadlines are after the run, and spread over a day.
-const (
-	deadlineAfter  = 7 * 24 * time.Hour
-	deadlineSpread = 24 * 60 * 60 // seconds
-)
+// afterRun is later than every run that starts with the process.
+var afterRun = time.Now().AddDate(0, 0, 7)
+
+const deadlineSpread = 24 * 60 * 60 // seconds after that for the deadlines of items

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"compress/flate"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
 )
 
 // Texts differ between items and hardly compress, so that compression is no advantage for a store.
@@ -60,8 +58,8 @@ func deflated(t *testing.T, text []byte) float64 {
 
 // Each call makes its texts, so that has to be cheap.
 func BenchmarkRequest(b *testing.B) {
-	s := &scenarios[scenarioIndex(scenarioPut)]
-	c := newScenarioCaller(s, "host", "tab", keys{fresh: new(atomic.Uint64), deadlinesAfter: time.Unix(1.8e9, 0)}, 0)
+	s := scenarioNamed(scenarioPut)
+	c := newScenarioCaller(s, "host", &table{design: design{name: "tab"}}, 0)
 	for range b.N {
 		c.next()
 	}

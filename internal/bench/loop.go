@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
@@ -79,33 +80,30 @@ func appendLogKey(dst []byte, n uint64) []byte {
 	return binary.BigEndian.AppendUint64(dst, n)
 }
 
-// parts are the writes that belong to a new item besides the item.
-type parts struct{ indexed, due, record bool }
-
-// add adds a new item with its parts to a batch.
-func (l *loop) add(b *kv.Batch, p parts, n, when uint64) {
+// add adds a new item to a batch, with the entries and the record that a table of the design has.
+func (l *loop) add(b *kv.Batch, d *design, n, when uint64) {
 	var buf [64]byte
 	image := l.appendImage(nil, n)
 	b.Set(appendItemKey(buf[:0], n), image)
-	if p.indexed {
+	if d.indexed {
 		index := append(appendHead(buf[:0], spaceIndex), "group-0000000000"...)
 		b.Set(appendItem(index, when), image)
 	}
-	if p.due {
+	if d.ttl {
 		b.Set(appendDueKey(buf[:0], when, n), l.image[:entryBytes])
 	}
-	if p.record {
+	if d.stream {
 		b.Set(appendLogKey(buf[:0], n), image)
 	}
 }
 
 // fill stores items 0 to n-1 with deadlines when + their number.
-func (l *loop) fill(ctx context.Context, n int, when uint64, p parts) error {
+func (l *loop) fill(ctx context.Context, n int, when uint64, d *design) error {
 	const perBatch = 1000
 	for at := 0; at < n && ctx.Err() == nil; at += perBatch {
 		if err := l.commit(func(b *kv.Batch) {
 			for i := at; i < min(at+perBatch, n); i++ {
-				l.add(b, p, uint64(i), when+uint64(i))
+				l.add(b, d, uint64(i), when+uint64(i))
 			}
 		}); err != nil {
 			return err
@@ -126,20 +124,18 @@ func (l *loop) commit(write func(b *kv.Batch)) error {
 	return errors.Join(l.store.Wait(b), b.Close())
 }
 
-// put returns an operation that commits n new items.
-func (l *loop) put(n int, p parts) func(*randomState) error {
-	return func(random *randomState) error {
-		return l.commit(func(b *kv.Batch) {
-			for range n {
-				l.add(b, p, l.fresh.Add(1), random.next()>>20)
-			}
-		})
-	}
+// put commits n new items of a table.
+func (l *loop) put(random *rand.PCG, n int, d *design) error {
+	return l.commit(func(b *kv.Batch) {
+		for range n {
+			l.add(b, d, l.fresh.Add(1), random.Uint64()>>20)
+		}
+	})
 }
 
 // update reads an item and commits it changed, with a record of both images.
-func (l *loop) update(random *randomState) error {
-	n := random.next() % min(l.items, updatedMost)
+func (l *loop) update(random *rand.PCG) error {
+	n := random.Uint64() % min(l.items, updatedMost)
 	var buf [64]byte
 	_, closer, err := l.store.Get(appendItemKey(buf[:0], n))
 	if err == nil {
@@ -155,43 +151,24 @@ func (l *loop) update(random *randomState) error {
 	})
 }
 
-// loopPuts are the scenarios that write new items.
-var loopPuts = map[string]struct {
-	items int
-	parts parts
-}{
-	scenarioPut:        {1, parts{due: true, record: true}},
-	scenarioPutNoTTL:   {1, parts{record: true}},
-	scenarioPutPlain:   {1, parts{}},
-	scenarioPutIndexed: {1, parts{indexed: true, due: true, record: true}},
-	scenarioBatch:      {batchItems, parts{due: true, record: true}},
-	scenarioTransact:   {transactItems, parts{due: true, record: true}},
-}
-
-// operation returns the loop's operation for a scenario, or nil if it has none.
-func (l *loop) operation(scenario string) func(*randomState) error {
-	if scenario == scenarioUpdate {
-		return l.update
-	}
-	if p, ok := loopPuts[scenario]; ok {
-		return l.put(p.items, p.parts)
-	}
-	return nil
-}
-
-// load runs an operation in n goroutines until d is over, in each at least once.
-func (l *loop) load(ctx context.Context, operation func(*randomState) error, perCall, n int, d time.Duration) (*tally, time.Duration, error) {
+// load runs a scenario that writes in n goroutines until d is over, in each at least once.
+func (l *loop) load(ctx context.Context, s *scenario, n int, d time.Duration) (*tally, time.Duration, error) {
 	end := time.Now().Add(d)
 	total, took := inParallel(n, func(i int, t *tally) {
 		random := newRandom(i)
 		for now := time.Now(); t.calls < callsMax && ctx.Err() == nil && (t.calls == 0 || now.Before(end)); {
-			err := operation(&random)
+			var err error
+			if s.name == scenarioUpdate {
+				err = l.update(random)
+			} else {
+				err = l.put(random, s.perCall, s.table)
+			}
 			then := time.Now()
 			if err != nil {
 				t.fail(err)
 				return
 			}
-			t.success(perCall, then.Sub(now))
+			t.success(s.perCall, then.Sub(now))
 			now = then
 		}
 	})
@@ -203,16 +180,16 @@ const drainBatch = 1000
 
 // drainLoop fills a store in dir with items that are all due, and removes them in the order of
 // their deadlines, in batches: read the first deadlines, read the item, delete item and entry,
-// write the record, sync. Without images it reads no item and writes no record. It returns the
+// write the record, sync. For a table without a stream it reads no item and writes no record. It returns the
 // removals per second and the CPU time of each.
-func drainLoop(ctx context.Context, dir string, durability kv.Durability, items int, images bool) (perS float64, cpu time.Duration, err error) {
+func drainLoop(ctx context.Context, dir string, durability kv.Durability, items int, d *design) (perS float64, cpu time.Duration, err error) {
 	l, err := openLoop(dir, durability)
 	if err != nil {
 		return 0, 0, err
 	}
 	defer func() { err = errors.Join(err, l.close()) }()
 	const when = 1000
-	if err := l.fill(ctx, items, when, parts{due: true, record: images}); err != nil {
+	if err := l.fill(ctx, items, when, d); err != nil {
 		return 0, 0, err
 	}
 	before, start := selfCPU(), time.Now()
@@ -221,7 +198,7 @@ func drainLoop(ctx context.Context, dir string, durability kv.Durability, items 
 		if ctx.Err() != nil {
 			return 0, 0, ctx.Err()
 		}
-		n, next, err := l.drainSlice(mark, images)
+		n, next, err := l.drainSlice(mark, d.stream)
 		if err == nil && n == 0 {
 			err = fmt.Errorf("the loop lost %d entries", left)
 		}
@@ -231,19 +208,19 @@ func drainLoop(ctx context.Context, dir string, durability kv.Durability, items 
 		left, mark = left-n, next
 	}
 	took := time.Since(start)
-	return float64(items) / took.Seconds(), (selfCPU() - before) / time.Duration(items), nil
+	return float64(items) / took.Seconds(), since(before, selfCPU()) / time.Duration(items), nil
 }
 
 // drainSlice removes the first items with entries from mark on, and returns the mark for the next
 // slice.
-func (l *loop) drainSlice(mark []byte, images bool) (n int, next []byte, err error) {
+func (l *loop) drainSlice(mark []byte, record bool) (n int, next []byte, err error) {
 	it := l.store.NewIter(mark, []byte{spaceDue + 1})
 	defer func() { err = errors.Join(err, it.Close()) }()
 	committed := l.commit(func(b *kv.Batch) {
 		var buf [64]byte
 		for ok := it.First(); ok && n < drainBatch && err == nil; ok = it.Next() {
 			item := append(appendHead(buf[:0], spaceItem), it.Key()[dueHead:]...)
-			if images {
+			if record {
 				err = l.record(b, item)
 			}
 			b.Delete(item)

@@ -15,19 +15,18 @@ func TestLoopOperations(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.close()
-	if err := l.fill(t.Context(), 1500, 1000, parts{due: true, record: true}); err != nil {
+	if err := l.fill(t.Context(), 1500, 1000, tablePut); err != nil {
 		t.Fatal(err)
 	}
 	for i := range scenarios {
 		s := &scenarios[i]
-		operation := l.operation(s.name)
-		if (operation != nil) != s.write {
-			t.Errorf("%s: has an operation: %v", s.name, operation != nil)
+		if has := (&loopTarget{l}).has(s); has != s.write {
+			t.Errorf("%s: has an operation: %v", s.name, has)
 		}
-		if operation == nil {
+		if !s.write {
 			continue
 		}
-		got, _, err := l.load(t.Context(), operation, s.perCall, 3, 5*time.Millisecond)
+		got, _, err := l.load(t.Context(), s, 3, 5*time.Millisecond)
 		if err != nil || got.errors > 0 || got.calls == 0 || got.items != got.calls*s.perCall || got.latency.n != got.calls {
 			t.Errorf("%s: %d calls, %d items, %d errors %s, %v", s.name, got.calls, got.items, got.errors, got.problem, err)
 		}
@@ -36,11 +35,11 @@ func TestLoopOperations(t *testing.T) {
 
 // A drain removes every item and entry, in order, and leaves the records.
 func TestLoopDrains(t *testing.T) {
-	for _, images := range []bool{true, false} {
+	for _, kind := range []*design{tableBurst, tableBurstPlain} {
 		const items = 2500
-		perS, _, err := drainLoop(t.Context(), "", kv.Memory, items, images)
+		perS, _, err := drainLoop(t.Context(), "", kv.Memory, items, kind)
 		if err != nil || perS <= 0 {
-			t.Fatalf("images %v: %v/s, %v", images, perS, err)
+			t.Fatalf("%s: %v/s, %v", kind.name, perS, err)
 		}
 	}
 	l, err := openLoop("", kv.Memory)
@@ -48,7 +47,7 @@ func TestLoopDrains(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.close()
-	if err := l.fill(t.Context(), 10, 1000, parts{due: true}); err != nil {
+	if err := l.fill(t.Context(), 10, 1000, tableBurstPlain); err != nil {
 		t.Fatal(err)
 	}
 	n, _, err := l.drainSlice(appendDueKey(nil, 0, 0), true)
@@ -66,7 +65,7 @@ func TestLoopDrains(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := drainLoop(ctx, "", kv.Memory, 10, true); err == nil {
+	if _, _, err := drainLoop(ctx, "", kv.Memory, 10, tableBurst); err == nil {
 		t.Error("a cancelled drain goes on")
 	}
 }

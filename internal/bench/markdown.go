@@ -3,7 +3,6 @@ package bench
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 )
 
@@ -51,40 +50,23 @@ func (r *Report) summarizeEndpoints(b *strings.Builder) {
 }
 
 func (r *Report) summarizeCalls(b *strings.Builder) {
-	var targets []string
+	var g grid
 	for _, f := range r.Calls {
-		if !slices.Contains(targets, f.Target) {
-			targets = append(targets, f.Target)
+		text := ""
+		if f.Calls > 0 {
+			text = short(f.CallsPerS.Median)
 		}
+		if f.Calls > 0 && f.ServerCPUUS != nil {
+			text += " (" + short(f.ServerCPUUS.Median) + ")"
+		}
+		g.add(fmt.Sprintf("%s | %d", f.About, f.Connections), f.Target, text)
 	}
-	if len(targets) == 0 {
+	if len(g.rows) == 0 {
 		return
 	}
 	fmt.Fprintf(b, "\n### Calls\n\nCalls per second; in brackets the server's CPU time per call in microseconds.\n\n| | Connections | %s |\n|---|--:|%s\n",
-		strings.Join(targets, " | "), strings.Repeat("--:|", len(targets)))
-	for i, f := range r.Calls {
-		if i > 0 && r.Calls[i-1].Scenario == f.Scenario && r.Calls[i-1].Connections == f.Connections {
-			continue
-		}
-		fmt.Fprintf(b, "| %s | %d |", f.About, f.Connections)
-		for _, target := range targets {
-			fmt.Fprintf(b, " %s |", r.callCell(f.Scenario, f.Connections, target))
-		}
-		b.WriteByte('\n')
-	}
-}
-
-func (r *Report) callCell(scenario string, connections int, target string) string {
-	for _, f := range r.Calls {
-		if f.Scenario != scenario || f.Connections != connections || f.Target != target || f.Calls == 0 {
-			continue
-		}
-		if f.ServerCPUUS == nil {
-			return short(f.CallsPerS.Median)
-		}
-		return fmt.Sprintf("%s (%s)", short(f.CallsPerS.Median), short(f.ServerCPUUS.Median))
-	}
-	return ""
+		strings.Join(g.columns, " | "), strings.Repeat("--:|", len(g.columns)))
+	g.write(b, "| ", " | ", " |", "")
 }
 
 func (r *Report) summarizeExpiry(b *strings.Builder) {

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -21,35 +20,12 @@ type Part struct {
 	TookS    float64   `json:"took_s"`
 }
 
-// ownExperiment measures only a server that the run starts. It compares nothing within a round, so
-// another run may measure it.
-type ownExperiment struct {
-	name    string
-	steps   func(*run) int
-	measure func(*run, context.Context) error
-	in      func(*Report) bool
-	take    func(to, from *Report) // replace the result
-}
-
-var ownExperiments = []ownExperiment{
-	{
-		experimentSchedules, (*run).scheduleSteps, (*run).schedules,
-		func(r *Report) bool { return r.Schedules != nil }, func(to, from *Report) { to.Schedules = from.Schedules },
-	}, {
-		experimentTriggers, func(r *run) int { return len(r.recordTargets()) }, (*run).triggers,
-		func(r *Report) bool { return len(r.Delivered) > 0 }, func(to, from *Report) { to.Delivered = from.Delivered },
-	}, {
-		experimentGuard, func(*run) int { return 4 }, (*run).guards,
-		func(r *Report) bool { return r.Guard != nil }, func(to, from *Report) { to.Guard = from.Guard },
-	}, {
-		experimentStart, func(*run) int { return 1 }, (*run).starts,
-		func(r *Report) bool { return r.Start != nil }, func(to, from *Report) { to.Start = from.Start },
-	},
-}
-
-func ownNames() (names []string) {
-	for _, x := range ownExperiments {
-		names = append(names, x.name)
+// mergeable returns the names of the experiments that Merge accepts.
+func mergeable() (names []string) {
+	for _, x := range experiments {
+		if x.own {
+			names = append(names, x.name)
+		}
 	}
 	return names
 }
@@ -58,12 +34,12 @@ func ownNames() (names []string) {
 // the report of another run.
 func CheckMerge(only []string) error {
 	for _, name := range only {
-		if !slices.Contains(ownNames(), name) {
-			return fmt.Errorf("--merge does not work with the scenario %s, whose figures are compared within one run; it works with %s", name, strings.Join(ownNames(), ", "))
+		if !slices.Contains(mergeable(), name) {
+			return fmt.Errorf("--merge does not work with the scenario %s, whose figures are compared within one run; it works with %s", name, strings.Join(mergeable(), ", "))
 		}
 	}
 	if len(only) == 0 {
-		return fmt.Errorf("--merge needs --only with one or more of %s", strings.Join(ownNames(), ", "))
+		return fmt.Errorf("--merge needs --only with one or more of %s", strings.Join(mergeable(), ", "))
 	}
 	return nil
 }
@@ -72,8 +48,8 @@ func CheckMerge(only []string) error {
 // experiments stay.
 func (r *Report) Merge(other *Report) error {
 	var has []string
-	for _, x := range ownExperiments {
-		if x.in(other) {
+	for _, x := range experiments {
+		if x.own && x.in(other) {
 			has = append(has, x.name)
 		}
 	}
@@ -88,8 +64,8 @@ func (r *Report) Merge(other *Report) error {
 	case a.OS != b.OS || a.Arch != b.Arch || a.CPUs != b.CPUs:
 		return fmt.Errorf("this run is from another machine: %s/%s with %d CPUs, not %s/%s with %d", b.OS, b.Arch, b.CPUs, a.OS, a.Arch, a.CPUs)
 	}
-	for _, x := range ownExperiments {
-		if x.in(other) {
+	for _, x := range experiments {
+		if slices.Contains(has, x.name) {
 			x.take(r, other)
 		}
 	}

@@ -6,7 +6,7 @@ import "time"
 
 // This system does not report the resources of other processes, nor the owner of a port.
 
-func processCPU(int) (time.Duration, bool) { return 0, false }
+func processCPU(int) time.Duration { return 0 }
 
 func residentBytes(int) (now, most int64) { return 0, 0 }
 

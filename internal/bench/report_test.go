@@ -41,14 +41,14 @@ func (named) measure(context.Context, *scenario, int, time.Duration) (sample, er
 // someSamples returns two rounds of get and put, over one connection.
 func someSamples() (samples, []target, []cell) {
 	targets := []target{named("mayfly"), named("peer"), named(TargetEcho), named(TargetLoop)}
-	get, put := scenarioIndex(scenarioGet), scenarioIndex(scenarioPut)
+	get, put := scenarioNamed(scenarioGet), scenarioNamed(scenarioPut)
 	one := func(rate float64, p50, cpu time.Duration) sample {
-		return sample{calls: 10, callsPerS: rate, itemsPerS: rate, p50: p50, p99: 2 * p50, serverCPU: cpu, clientCPU: unknownCPU}
+		return sample{calls: 10, callsPerS: rate, itemsPerS: rate, p50: p50, p99: 2 * p50, serverCPU: cpu}
 	}
 	s := samples{
 		{get, 1, 0}: {one(100, 10, 10*time.Microsecond), one(300, 10, 20*time.Microsecond)},
-		{get, 1, 1}: {one(50, 10, unknownCPU), one(100, 10, unknownCPU)},
-		{put, 1, 0}: {one(10, 4*time.Millisecond, unknownCPU), one(10, 6*time.Millisecond, unknownCPU)},
+		{get, 1, 1}: {one(50, 10, 0), one(100, 10, 0)},
+		{put, 1, 0}: {one(10, 4*time.Millisecond, 0), one(10, 6*time.Millisecond, 0)},
 		{put, 1, 1}: {{errors: 3, problem: "no"}, {}},
 		{put, 1, 2}: {one(1000, time.Millisecond, 5), one(1000, time.Millisecond, 5)},
 		{put, 1, 3}: {one(20, time.Millisecond, 7), one(40, time.Millisecond, 7)},
@@ -88,7 +88,7 @@ func someReport() *Report {
 		Settings: Settings{Durability: "sync", DurationMS: 500, Rounds: 2, Items: 100, ItemBytes: itemBytes},
 		Version:  "v1.2.3", Commit: "abcdef",
 		Endpoints: []Endpoint{{Name: "mayfly", Durability: "sync", URL: "http://127.0.0.1:1"}, {Name: "peer", Version: "4.0.0", URL: "http://127.0.0.1:2", Notes: []string{"no <TTL>"}}},
-		Calls:     s.figures(targets), Ratios: s.ratios(targets, cells),
+		Calls:     s.figures(targets, cells), Ratios: s.ratios(targets, cells),
 		Expiry: []Expiry{{
 			Experiment: "burst", About: "items", Target: "mayfly", Items: 5, Commit: late, Stream: late, Beside: late, DrainPerS: 1234,
 			Foreground: []Foreground{{Operation: "GetItem", PerS: 500, IdleP99MS: 1, DuringP99MS: 2}},

@@ -13,9 +13,7 @@ import (
 // authorization has the form that endpoints require. It signs nothing: the measured endpoints do
 // not check it, and a client that signed requests would measure itself.
 const authorization = "AWS4-HMAC-SHA256 Credential=bench/20260101/us-east-1/dynamodb/aws4_request, " +
-	"SignedHeaders=host;x-amz-date;x-amz-target, Signature=0000000000000000000000000000000000000000000000000000000000000000"
-
-var restAuthorization = strings.Replace(authorization, ";x-amz-target", "", 1)
+	"SignedHeaders=host;x-amz-date, Signature=0000000000000000000000000000000000000000000000000000000000000000"
 
 const (
 	apiPrefix     = "DynamoDB_20120810."
@@ -40,7 +38,7 @@ func apiHeader(target string, fields ...string) string {
 }
 
 // restHeader is the header of a call to an API whose operations are methods and paths.
-var restHeader = "Content-Type: application/json\r\nAuthorization: " + restAuthorization + "\r\n"
+const restHeader = "Content-Type: application/json\r\nAuthorization: " + authorization + "\r\n"
 
 // rawRequest returns a whole request of DynamoDB's protocol.
 func rawRequest(host, target, body string, fields ...string) []byte {
@@ -57,11 +55,9 @@ type refusal struct {
 func (r *refusal) Error() string { return fmt.Sprintf("status %d: %s", r.status, r.text) }
 
 func newRefusal(a answer) *refusal {
-	var body struct {
-		Type string `json:"__type"`
-	}
-	json.Unmarshal(a.body, &body) // other bodies have no code
-	code := body.Type[strings.LastIndexByte(body.Type, '#')+1:]
+	var code string
+	member(a.body, "__type", &code) // other bodies have no code
+	code = code[strings.LastIndexByte(code, '#')+1:]
 	return &refusal{status: a.status, code: code, text: string(a.body[:min(len(a.body), 300)])}
 }
 
@@ -71,6 +67,15 @@ const setupLimit = time.Minute // limit for a single call of a preparation
 // is the whole value of X-Amz-Target. The caller owns the returned body.
 func (e *endpoint) call(ctx context.Context, target, body string) ([]byte, error) {
 	return e.succeed(ctx, target, rawRequest(e.address, target, body))
+}
+
+// ask makes one call as call does, and decodes the answer.
+func (e *endpoint) ask(ctx context.Context, target, body string, answer any) error {
+	text, err := e.call(ctx, target, body)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, answer)
 }
 
 // callREST makes one call of an API whose operations are methods and paths, like the scheduler's.
@@ -106,40 +111,10 @@ func (e *endpoint) exchange(ctx context.Context, request []byte) (answer, error)
 	return c.call(request)
 }
 
-// member returns the value of a member whose name occurs nowhere else in the body, or nil. Decoding
-// a whole page would cost more than the page does.
-func member(body []byte, name string) json.RawMessage {
+// member decodes the value of a member whose name occurs nowhere else in the body, and reports
+// whether there is one of the value's type. Decoding a whole page would cost more than the page does.
+func member(body []byte, name string, value any) bool {
 	_, rest, found := bytes.Cut(body, []byte(`"`+name+`"`))
 	rest, colon := bytes.CutPrefix(bytes.TrimLeft(rest, " \t\r\n"), []byte(":"))
-	var value json.RawMessage
-	if !found || !colon || json.NewDecoder(bytes.NewReader(rest)).Decode(&value) != nil {
-		return nil
-	}
-	return value
-}
-
-// numberMember returns a member that is a natural number.
-func numberMember(body []byte, name string) (int, error) {
-	n, err := strconv.ParseUint(string(member(body, name)), 10, 31)
-	if err != nil {
-		return 0, fmt.Errorf("an answer has no %s: %.200q", name, body)
-	}
-	return int(n), nil
-}
-
-// objectMember returns a member that is an object, or nil.
-func objectMember(body []byte, name string) []byte {
-	return startingWith('{', member(body, name))
-}
-
-// stringMember returns a member that is a string, with its quotes, or nil.
-func stringMember(body []byte, name string) []byte {
-	return startingWith('"', member(body, name))
-}
-
-func startingWith(first byte, value []byte) []byte {
-	if len(value) == 0 || value[0] != first {
-		return nil
-	}
-	return value
+	return found && colon && json.NewDecoder(bytes.NewReader(rest)).Decode(value) == nil
 }

@@ -9,7 +9,7 @@ import (
 
 // cell identifies measurements that are combined over the rounds.
 type cell struct {
-	scenario    int // index in scenarios
+	scenario    *scenario
 	connections int
 	target      int // index in the run's targets
 }
@@ -18,7 +18,7 @@ type cell struct {
 type sample struct {
 	callsPerS, itemsPerS float64
 	p50, p99             time.Duration
-	serverCPU, clientCPU time.Duration // per call; negative: unknown
+	serverCPU, clientCPU time.Duration // per call; zero: unknown
 	calls, errors        int
 	problem              string
 }
@@ -32,74 +32,50 @@ type target interface {
 	measure(ctx context.Context, s *scenario, connections int, d time.Duration) (sample, error)
 }
 
-const unknownCPU = time.Duration(-1)
-
 // newSample returns the figures of a measurement.
 func newSample(t *tally, took, server, client time.Duration) sample {
-	m := sample{calls: t.calls, errors: t.errors, problem: t.problem, serverCPU: unknownCPU, clientCPU: unknownCPU}
+	m := sample{calls: t.calls, errors: t.errors, problem: t.problem}
 	if t.calls == 0 {
 		return m
 	}
 	m.callsPerS, m.itemsPerS = float64(t.calls)/took.Seconds(), float64(t.items)/took.Seconds()
 	m.p50, m.p99 = t.latency.quantile(0.5), t.latency.quantile(0.99)
-	if server >= 0 {
-		m.serverCPU = server / time.Duration(t.calls)
-	}
-	if client >= 0 {
-		m.clientCPU = client / time.Duration(t.calls)
-	}
+	m.serverCPU, m.clientCPU = server/time.Duration(t.calls), client/time.Duration(t.calls)
 	return m
 }
 
-// apiTarget is an endpoint under the load of scenarios.
-type apiTarget struct {
-	*endpoint
-	stored  func(tableKind) int // initial number of items in a table
-	started time.Time           // earlier than all deadlines
-}
+func (e *endpoint) title() string { return e.name }
 
-func (e *apiTarget) title() string { return e.name }
-
-func (e *apiTarget) has(s *scenario) bool { return !e.lacks[s.name] }
+func (e *endpoint) has(s *scenario) bool { return !e.lacks[s.name] }
 
 // callers returns one caller per connection.
-func (e *apiTarget) callers(s *scenario, connections int) []caller {
+func (e *endpoint) callers(s *scenario, connections int) []caller {
 	t := e.tables[s.table]
 	list := make([]caller, connections)
-	if s.name == scenarioScan {
-		for i := range list {
-			list[i] = newScanCaller(e.address, t.name)
-		}
-		return list
-	}
 	for i := range list {
-		list[i] = newScenarioCaller(s, e.address, t.name, keys{stored: uint64(e.stored(s.table)), fresh: &t.fresh, deadlinesAfter: e.started}, i)
+		if s.name == scenarioScan {
+			list[i] = &scanCaller{host: e.address, table: t.name}
+		} else {
+			list[i] = newScenarioCaller(s, e.address, t, i)
+		}
 	}
 	return list
 }
 
-func (e *apiTarget) measure(ctx context.Context, s *scenario, connections int, d time.Duration) (sample, error) {
-	return measureServer(ctx, e.endpoint, e.callers(s, connections), d)
+func (e *endpoint) measure(ctx context.Context, s *scenario, connections int, d time.Duration) (sample, error) {
+	return measureServer(ctx, e, e.callers(s, connections), d)
 }
 
 // measureServer loads a server and measures its CPU time until it is idle again.
 func measureServer(ctx context.Context, e *endpoint, callers []caller, d time.Duration) (sample, error) {
 	server, client := e.used(), selfCPU()
-	t, took, err := load(ctx, e.address, callers, d)
+	t, took, err := load(ctx, e.address, callers, d, 0)
 	if err != nil {
 		return sample{}, fmt.Errorf("%s: %w", e.name, err)
 	}
 	client = since(client, selfCPU())
 	after, err := awaitIdle(ctx, e.used, idleLimit)
 	return newSample(t, took, since(server, after), client), err
-}
-
-// since returns the CPU time between two readings; unknownCPU if they are zero.
-func since(before, after time.Duration) time.Duration {
-	if before == 0 || after == 0 {
-		return unknownCPU
-	}
-	return after - before
 }
 
 const (
@@ -128,7 +104,7 @@ func awaitIdle(ctx context.Context, used func() time.Duration, limit time.Durati
 // echoTarget is the echo reference, with the first endpoint's answers.
 type echoTarget struct {
 	*endpoint
-	model *apiTarget
+	model *endpoint
 }
 
 func (e *echoTarget) title() string { return TargetEcho }
@@ -156,20 +132,19 @@ type loopTarget struct{ *loop }
 
 func (l *loopTarget) title() string { return TargetLoop }
 
-func (l *loopTarget) has(s *scenario) bool { return l.operation(s.name) != nil }
+func (l *loopTarget) has(s *scenario) bool { return s.write }
 
 func (l *loopTarget) measure(ctx context.Context, s *scenario, connections int, d time.Duration) (sample, error) {
 	before := selfCPU()
-	t, took, err := l.load(ctx, l.operation(s.name), s.perCall, connections, d)
+	t, took, err := l.load(ctx, s, connections, d)
 	if err != nil {
 		return sample{}, err
 	}
 	after, err := awaitIdle(ctx, selfCPU, idleLimit)
-	return newSample(t, took, since(before, after), unknownCPU), err
+	return newSample(t, took, since(before, after), 0), err
 }
 
-// samples are the measurements of each cell by round. A round without a measurement has a sample
-// without calls.
+// samples are the measurements of each cell, one of each round.
 type samples map[cell][]sample
 
 // rounds measures all cells, round by round.
@@ -185,7 +160,7 @@ func (r *run) rounds(ctx context.Context, targets []target) (samples, error) {
 		}
 		for _, c := range cells {
 			for _, t := range order {
-				if !t.has(&scenarios[c.scenario]) {
+				if !t.has(c.scenario) {
 					continue
 				}
 				c.target = slices.Index(targets, t)
@@ -193,11 +168,9 @@ func (r *run) rounds(ctx context.Context, targets []target) (samples, error) {
 				if err != nil {
 					return nil, err
 				}
-				if all[c] == nil {
-					all[c] = make([]sample, r.Rounds)
-				}
-				all[c][round] = m
+				all[c] = append(all[c], m)
 			}
+			r.progress.Done++
 		}
 	}
 	return all, nil
@@ -210,7 +183,7 @@ func (r *run) cells() (list []cell) {
 			continue
 		}
 		for _, connections := range scenarios[i].connections(r.Connections) {
-			list = append(list, cell{scenario: i, connections: connections})
+			list = append(list, cell{scenario: &scenarios[i], connections: connections})
 		}
 	}
 	return list
@@ -218,7 +191,7 @@ func (r *run) cells() (list []cell) {
 
 // measure takes one sample.
 func (r *run) measure(ctx context.Context, t target, c cell, round int) (sample, error) {
-	s := &scenarios[c.scenario]
+	s := c.scenario
 	r.step("round %d of %d: %s, %d connections, %s", round+1, r.Rounds, s.name, c.connections, t.title())
 	m, err := t.measure(ctx, s, c.connections, r.Duration)
 	if err != nil {

@@ -23,11 +23,6 @@ const (
 	memoryName = "mayfly in memory"
 )
 
-// experiments returns the names of the parts of a run other than scenarios.
-func experiments() []string {
-	return append([]string{spreadExperiment.name, burstExperiment.name, drainExperiment.name}, ownNames()...)
-}
-
 var durabilities = map[string]kv.Durability{"sync": kv.Sync, "async": kv.Async, "memory": kv.Memory}
 
 // run is the state of a run.
@@ -87,9 +82,15 @@ func thisMachine() Machine {
 
 // all runs all parts in sequence.
 func (r *run) all(ctx context.Context) error {
-	r.progress.Total = r.steps()
-	if err := inOrder(ctx, r.openEndpoints, r.openStream, r.fillPending, r.callRounds, r.expiries, r.drains, r.measureOwn); err != nil {
+	r.progress.Total = len(r.cells())*r.Rounds + len(r.experiments())
+	if err := inOrder(ctx, r.openEndpoints, r.openStream, r.fillPending, r.callRounds); err != nil {
 		return err
+	}
+	for _, x := range r.experiments() {
+		if err := x.measure(r, ctx); err != nil {
+			return fmt.Errorf("%s: %w", x.name, err)
+		}
+		r.progress.Done++
 	}
 	for _, e := range r.endpoints {
 		r.report.Endpoints = append(r.report.Endpoints, Endpoint{
@@ -107,9 +108,10 @@ func (r *run) openStream(ctx context.Context) (err error) {
 	return err
 }
 
-// fillPending writes the items with deadlines after the run.
+// fillPending writes the items with deadlines after the run, if a part needs them. Schedules have a
+// server, and pending ones, of their own.
 func (r *run) fillPending(ctx context.Context) error {
-	if !r.fillsPending() {
+	if r.Pending == 0 || len(r.cells()) == 0 && !slices.ContainsFunc(r.experiments(), func(x experiment) bool { return x.pending }) {
 		return nil
 	}
 	for _, e := range r.endpoints {
@@ -120,43 +122,17 @@ func (r *run) fillPending(ctx context.Context) error {
 	return nil
 }
 
-// measureOwn runs the experiments of servers that the run starts.
-func (r *run) measureOwn(ctx context.Context) error {
-	for _, x := range r.ownExperiments() {
-		if err := x.measure(r, ctx); err != nil {
-			return fmt.Errorf("%s: %w", x.name, err)
-		}
-	}
-	return nil
-}
-
-// ownExperiments returns those of the run: none for a server that is already running.
-func (r *run) ownExperiments() (list []ownExperiment) {
-	for _, x := range ownExperiments {
-		if r.URL == nil && r.runs(x.name) {
-			list = append(list, x)
-		}
-	}
-	return list
-}
-
-// fillsPending reports whether the run needs items with deadlines after it. Schedules have a
-// server, and pending ones, of their own.
-func (r *run) fillsPending() bool {
-	return r.Pending > 0 && (len(r.cells()) > 0 || slices.ContainsFunc([]string{spreadExperiment.name, burstExperiment.name, drainExperiment.name, experimentStart}, r.runs))
-}
-
 // openEndpoints starts the own server, or connects to the endpoint to measure, and connects to
 // those for comparison.
 func (r *run) openEndpoints(ctx context.Context) error {
 	if r.URL == nil {
-		e, err := r.startServer(ctx, ownName)
+		e, err := r.startServer(ctx, ownName, r.Durability)
 		if err != nil {
 			return err
 		}
 		r.endpoints = append(r.endpoints, e)
 		if r.InMemory {
-			if e, err = r.startServerWith(ctx, memoryName, "memory"); err != nil {
+			if e, err = r.startServer(ctx, memoryName, "memory"); err != nil {
 				return err
 			}
 			e.onlyCalls = true
@@ -193,12 +169,8 @@ func (r *run) openRemote(ctx context.Context, remote Remote) error {
 	return nil
 }
 
-// startServer starts a mayfly with a directory of its own.
-func (r *run) startServer(ctx context.Context, name string, flags ...string) (*endpoint, error) {
-	return r.startServerWith(ctx, name, r.Durability, flags...)
-}
-
-func (r *run) startServerWith(ctx context.Context, name, durability string, flags ...string) (*endpoint, error) {
+// startServer starts a mayfly with a directory of its own, or with its data in memory.
+func (r *run) startServer(ctx context.Context, name, durability string, flags ...string) (*endpoint, error) {
 	line := slices.Concat(r.Self, []string{"serve", "--port", "0", "--log-level", "error"}, flags)
 	if durability == "memory" {
 		line = append(line, "--memory")
@@ -247,36 +219,35 @@ func (r *run) callRounds(ctx context.Context) (err error) {
 				return err
 			}
 		}
-		t := &apiTarget{endpoint: e, stored: r.stored, started: r.started}
-		if err := r.probe(ctx, t); err != nil {
+		if err := r.probe(ctx, e); err != nil {
 			return err
 		}
-		targets = append(targets, t)
+		targets = append(targets, e)
 	}
-	targets = append(targets, &echoTarget{endpoint: echo, model: targets[0].(*apiTarget)}, &loopTarget{loop})
+	targets = append(targets, &echoTarget{endpoint: echo, model: r.endpoints[0]}, &loopTarget{loop})
 	all, err := r.rounds(ctx, targets)
 	if err != nil {
 		return err
 	}
-	r.report.Calls = all.figures(targets)
+	r.report.Calls = all.figures(targets, r.cells())
 	r.report.Ratios = all.ratios(targets, r.cells())
 	return nil
 }
 
 // probe checks which operations an endpoint lacks.
-func (r *run) probe(ctx context.Context, t *apiTarget) error {
+func (r *run) probe(ctx context.Context, e *endpoint) error {
 	for i := range scenarios {
 		s := &scenarios[i]
 		if !r.runs(s.name) {
 			continue
 		}
-		a, err := t.exchange(ctx, t.callers(s, 1)[0].next())
+		a, err := e.exchange(ctx, e.callers(s, 1)[0].next())
 		if err != nil {
-			return fmt.Errorf("%s at %s: %w", s.name, t.name, err)
+			return fmt.Errorf("%s at %s: %w", s.name, e.name, err)
 		}
 		if a.status != 200 && newRefusal(a).code == "UnknownOperationException" {
-			t.lacks[s.name] = true
-			t.note("no %s", s.operation)
+			e.lacks[s.name] = true
+			e.note("no %s", s.operation)
 		}
 	}
 	return nil
@@ -288,44 +259,47 @@ func (r *run) openLoop(ctx context.Context) (*loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := l.fill(ctx, r.Items, uint64(r.started.Add(deadlineAfter).UnixMilli()), parts{due: true, record: true}); err != nil {
+	if err := l.fill(ctx, r.Items, uint64(afterRun.UnixMilli()), tablePut); err != nil {
 		return nil, errors.Join(err, l.close())
 	}
 	return l, nil
 }
 
 // tableKinds returns the tables that the scenarios need, in the order of their creation.
-func (r *run) tableKinds() (kinds []tableKind) {
+func (r *run) tableKinds() (kinds []*design) {
 	for _, c := range r.cells() {
-		if kind := scenarios[c.scenario].table; !slices.Contains(kinds, kind) {
+		if kind := c.scenario.table; !slices.Contains(kinds, kind) {
 			kinds = append(kinds, kind)
 		}
 	}
 	return kinds
 }
 
-func (r *run) prepareTable(ctx context.Context, e *endpoint, kind tableKind) error {
+func (r *run) prepareTable(ctx context.Context, e *endpoint, kind *design) error {
 	t, err := e.createTable(ctx, r.prefix, kind)
 	if err != nil {
-		return fmt.Errorf("create table %s at %s: %w", kind, e.name, err)
+		return fmt.Errorf("create table %s at %s: %w", kind.name, e.name, err)
 	}
 	items := r.stored(kind)
-	t.fresh.Store(uint64(items))
-	if !designs[kind].stored {
+	t.items = uint64(items)
+	t.fresh.Store(t.items)
+	if !kind.stored {
 		return nil
 	}
-	r.step("fill table %s of %s with %d items", kind, e.name, items)
+	r.step("fill table %s of %s with %d items", kind.name, e.name, items)
 	start := time.Now()
-	err = e.fillTable(ctx, t, kind, 0, items, farDeadline(r.started))
+	err = e.fillTable(ctx, t, 0, items, farDeadline)
 	r.result("%.0f items/s", float64(items)/time.Since(start).Seconds())
 	return err
 }
 
 // stored returns the initial number of items in a table.
-func (r *run) stored(kind tableKind) int {
+func (r *run) stored(kind *design) int {
 	switch kind {
 	case tablePending:
 		return r.Pending
+	case tableForeground:
+		return foregroundItems
 	case tableUpdated:
 		return min(r.Items, updatedMost)
 	}
@@ -351,46 +325,6 @@ func (r *run) cleanUp() error {
 	return errors.Join(append(errs, os.RemoveAll(r.dir))...)
 }
 
-// steps returns the number of calls of step.
-func (r *run) steps() int {
-	fills := 0
-	for _, kind := range r.tableKinds() {
-		if designs[kind].stored {
-			fills++
-		}
-	}
-	endpoints := len(r.Versus) + 1
-	callEndpoints := endpoints
-	if r.InMemory {
-		callEndpoints++
-	}
-	if r.fillsPending() {
-		fills++
-	}
-	total := fills * callEndpoints
-	for _, x := range []expiryExperiment{spreadExperiment, burstExperiment} {
-		if r.runs(x.name) {
-			total += endpoints
-		}
-	}
-	if r.runs(drainExperiment.name) {
-		total += r.Rounds * 2 * (endpoints + 1)
-	}
-	for _, x := range r.ownExperiments() {
-		total += x.steps(r)
-	}
-	references := []target{&echoTarget{}, &loopTarget{&loop{}}}
-	for _, c := range r.cells() {
-		total += r.Rounds * callEndpoints
-		for _, t := range references {
-			if t.has(&scenarios[c.scenario]) {
-				total += r.Rounds
-			}
-		}
-	}
-	return total
-}
-
 // pick returns a number for a quick run, or for others.
 func pick[T any](isQuick bool, quick, full T) T {
 	if isQuick {
@@ -407,7 +341,6 @@ func (r *run) step(format string, args ...any) {
 
 // result reports the end of the step.
 func (r *run) result(format string, args ...any) {
-	r.progress.Done++
 	r.progress.Result = fmt.Sprintf(format, args...)
 	r.Progress(r.progress)
 }

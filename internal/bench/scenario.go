@@ -9,24 +9,25 @@ import (
 type scenario struct {
 	name  string
 	about string // one line for people
-	table tableKind
+	table *design
 
-	operation   string
-	head, tail  string // of the request's body, around the parts; %s is the table's name
-	part        string // of the body, a pattern for one item; %s is the table's name
-	perCall     int    // items in a correct answer
-	parts       int    // items in a request, if not one
-	write       bool   // it commits
-	fresh       bool   // each call uses new keys instead of existing ones
-	variant     bool   // for comparison with another one, at the largest number of connections only
-	sequential  bool   // one connection only
-	answerAtMin int    // least length of a correct answer in bytes
+	operation  string
+	head, tail string // of the request's body, around the parts; %s is the table's name
+	part       string // of the body, a pattern for one item; %s is the table's name
+	perCall    int    // items in a correct answer, and in the request of a write
+	write      bool   // it commits
+	fresh      bool   // each call uses new keys instead of existing ones
+	variant    bool   // for comparison with another one, at the largest number of connections only
+	sequential bool   // one connection only
 }
 
 // perRequest returns the number of items in a request.
-func (s *scenario) perRequest() int { return max(s.parts, 1) }
-
-const answerItem = itemBytes // JSON is larger than DynamoDB's count
+func (s *scenario) perRequest() int {
+	if s.write {
+		return s.perCall
+	}
+	return 1
+}
 
 // Names of scenarios for comparisons.
 const (
@@ -52,7 +53,7 @@ const (
 // endpoint comes first, and writes for comparison are adjacent.
 var scenarios = []scenario{
 	{
-		name: scenarioGet, about: "GetItem", table: tableItems, perCall: 1, answerAtMin: answerItem,
+		name: scenarioGet, about: "GetItem", table: tableItems, perCall: 1,
 		operation: "GetItem", head: `{"TableName":"%s","Key":{`, part: itemKey, tail: "}}",
 	},
 	query(scenarioQuery, "20 items of a partition key", tableSeries, "pk", "item-"),
@@ -68,31 +69,36 @@ var scenarios = []scenario{
 		part: `"Key":{` + itemKey + `},"UpdateExpression":"SET n = :n","ExpressionAttributeValues":{":n":{"N":"<value>"}}`,
 	}, {
 		name: scenarioBatch, about: "BatchWriteItem of 25, TTL and stream", table: tablePutMany,
-		perCall: batchItems, parts: batchItems, write: true, fresh: true,
+		perCall: batchItems, write: true, fresh: true,
 		operation: "BatchWriteItem", head: `{"RequestItems":{"%s":[`, part: `{"PutRequest":{"Item":` + item(itemKey) + "}}", tail: "]}}",
 	}, {
 		name: scenarioTransact, about: "TransactWriteItems of 4, TTL and stream", table: tablePutMany,
-		perCall: transactItems, parts: transactItems, write: true, fresh: true,
+		perCall: transactItems, write: true, fresh: true,
 		operation: "TransactWriteItems", head: `{"TransactItems":[`, part: `{"Put":{"TableName":"%s","Item":` + item(itemKey) + "}}", tail: "]}",
 	},
 }
 
+// scenarioNamed returns the scenario with that name.
+func scenarioNamed(name string) *scenario {
+	return &scenarios[slices.IndexFunc(scenarios, func(s scenario) bool { return s.name == name })]
+}
+
 // query is a scenario that returns the items with one value of a table's partition key, or of its
 // index's.
-func query(name, about string, table tableKind, attribute, prefix string) scenario {
+func query(name, about string, table *design, attribute, prefix string) scenario {
 	index := ""
-	if designs[table].indexed {
+	if table.indexed {
 		index = `"IndexName":"` + indexName + `",`
 	}
 	return scenario{
-		name: name, about: "Query, " + about, table: table, perCall: groupItems, answerAtMin: groupItems * answerItem, operation: "Query",
+		name: name, about: "Query, " + about, table: table, perCall: groupItems, operation: "Query",
 		head: `{"TableName":"%s",` + index + `"KeyConditionExpression":"` + attribute + ` = :v","ExpressionAttributeValues":{`,
 		part: `":v":{"S":"` + prefix + `<group>"}`, tail: "}}",
 	}
 }
 
 // put is a scenario that writes one item.
-func put(name, about string, table tableKind, variant bool) scenario {
+func put(name, about string, table *design, variant bool) scenario {
 	return scenario{
 		name: name, about: "PutItem, " + about, table: table, perCall: 1, write: true, fresh: true, variant: variant,
 		operation: "PutItem", head: `{"TableName":"%s","Item":`, part: item(itemKey), tail: "}",
@@ -104,7 +110,10 @@ func ScenarioNames() (names []string) {
 	for _, s := range scenarios {
 		names = append(names, s.name)
 	}
-	return append(names, experiments()...)
+	for _, x := range experiments {
+		names = append(names, x.name)
+	}
+	return names
 }
 
 // withTable puts the table's name into a text.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -22,9 +21,8 @@ const (
 	gracePerS     = 500              // plus one second for this many
 	idleFor       = 3 * time.Second  // time for measuring the cost of pending schedules
 	pendingSlice  = 50_000           // pending schedules per step of the run
-	makeLimit     = 10 * time.Minute
-	quietLimit    = time.Minute // limit for compactions before that measurement
-	schedulesPerS = 1500        // a first estimate of the rate of creation
+	quietLimit    = time.Minute      // limit for compactions before that measurement
+	schedulesPerS = 1500             // a first estimate of the rate of creation
 )
 
 // scheduleRun is the state of the experiment.
@@ -33,34 +31,25 @@ type scheduleRun struct {
 	server    *endpoint
 	collector *collector
 	found     *Schedules
-	taken     atomic.Int64 // number of the last pending schedule
+	taken     atomic.Int64 // numbers of pending schedules so far
+	fired     int          // number of the next schedule that fires in the run
 }
+
+// firstFired is the first number of a schedule that fires in the run.
+const firstFired = 1_000_000_000
 
 // schedules measures the program's own server, started with a webhook as target.
 func (r *run) schedules(ctx context.Context) (err error) {
-	s := &scheduleRun{run: r, found: &Schedules{Target: ownName}}
+	s := &scheduleRun{run: r, found: &Schedules{Target: ownName}, fired: firstFired}
 	if s.server, s.collector, err = r.startDelivering(ctx, experimentSchedules); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.server.close(), s.collector.close()) }()
-	parts := []func(context.Context) error{s.create, s.pending, s.idle, s.even, s.burst}
-	if s.Pending > 0 { // lateness without pending schedules, for comparison
-		parts = slices.Insert(parts, 1, s.evenBefore)
-	}
-	if err := inOrder(ctx, parts...); err != nil {
+	if err := inOrder(ctx, s.create, s.evenBefore, s.pending, s.idle, s.even, s.burst); err != nil {
 		return err
 	}
 	r.report.Schedules = s.found
 	return nil
-}
-
-// scheduleSteps returns the number of the experiment's steps.
-func (r *run) scheduleSteps() int {
-	steps := 4 + (r.Pending+pendingSlice-1)/pendingSlice
-	if r.Pending > 0 {
-		steps++
-	}
-	return steps
 }
 
 // graceFor returns how long after the last due instant a number of deliveries may still arrive.
@@ -76,7 +65,7 @@ func (r *run) startDelivering(ctx context.Context, name string) (*endpoint, *col
 	err = os.WriteFile(file, []byte(c.targetsFile(r.nats)), 0o600)
 	if err == nil {
 		var e *endpoint
-		if e, err = r.startServer(ctx, name, "--targets", file); err == nil {
+		if e, err = r.startServer(ctx, name, r.Durability, "--targets", file); err == nil {
 			return e, c, nil
 		}
 	}
@@ -88,7 +77,7 @@ func (s *scheduleRun) create(ctx context.Context) error {
 	s.step("create schedules, %d connections", workConnections)
 	var rounds []sample
 	for range s.Rounds {
-		m, err := measureServer(ctx, s.server, s.work("default", 0, 1<<40, &s.taken, s.farAway).callers(workConnections), s.Duration)
+		m, err := measureServer(ctx, s.server, s.work("default", &s.taken, firstFired, farAway).callers(workConnections), s.Duration)
 		if err != nil {
 			return err
 		}
@@ -109,43 +98,32 @@ func (s *scheduleRun) create(ctx context.Context) error {
 }
 
 // farAway returns an instant after the run.
-func (s *scheduleRun) farAway(int) time.Time { return s.started.Add(deadlineAfter) }
+func farAway(int) time.Time { return afterRun }
 
 // pending creates pending schedules up to the requested number.
 func (s *scheduleRun) pending(ctx context.Context) error {
-	for to := 0; to < s.Pending; {
-		to = min(to+pendingSlice, s.Pending)
+	for before := int(s.taken.Load()); before < s.Pending; {
+		to, start := min(before+pendingSlice, s.Pending), time.Now()
 		s.step("create %d of %d pending schedules", to, s.Pending)
-		before, start := int(s.taken.Load()), time.Now()
-		if before >= to {
-			s.result("they are there")
-			continue
-		}
-		if err := s.make(ctx, "default", 0, to, &s.taken, s.farAway); err != nil {
+		if err := s.work("default", &s.taken, to, farAway).complete(ctx, s.server); err != nil {
 			return err
 		}
 		s.found.Pending = to
 		s.result("%.0f/s", float64(to-before)/time.Since(start).Seconds())
+		before = to
 	}
 	return nil
 }
 
-// make creates schedules numbered from taken up to n.
-func (s *scheduleRun) make(ctx context.Context, group string, first uint64, n int, taken *atomic.Int64, when func(int) time.Time) error {
-	limit := makeLimit + time.Duration((n-int(taken.Load()))/gracePerS)*time.Second
-	return s.work(group, first, n, taken, when).complete(ctx, s.server, limit)
-}
-
-// work creates one-time schedules in ascending order.
-func (s *scheduleRun) work(group string, first uint64, n int, taken *atomic.Int64, when func(int) time.Time) *work {
-	request := func(dst []byte, i, _ int) []byte {
-		n := first + uint64(i)
+// work creates one-time schedules in ascending order of their numbers, up to end.
+func (s *scheduleRun) work(group string, taken *atomic.Int64, end int, when func(n int) time.Time) *work {
+	request := func(dst []byte, n, _ int) []byte {
 		body := fmt.Sprintf(`{"ClientToken":"bench-%010d","GroupName":%q,"ScheduleExpression":"instant(%s)","FlexibleTimeWindow":{"Mode":"OFF"},`+
 			`"ActionAfterCompletion":"DELETE","Target":{"Arn":%q,"RoleArn":"arn:aws:iam::000000000000:role/bench","Input":"{\"n\":\"%010d\"}"}}`,
-			n, group, when(i).UTC().Format("2006-01-02T15:04:05.000"), firingsARN, n)
+			n, group, when(n).UTC().Format("2006-01-02T15:04:05.000"), firingsARN, n)
 		return appendRequest(dst, s.server.address, fmt.Sprintf("POST /schedules/bench-%010d", n), restHeader, []byte(body))
 	}
-	return &work{name: "create schedules in " + group, taken: taken, end: n, batch: 1, request: request}
+	return &work{name: "create schedules in " + group, taken: taken, end: end, batch: 1, request: request}
 }
 
 // idle measures the cost of the pending schedules while none is due.
@@ -159,36 +137,24 @@ func (s *scheduleRun) idle(ctx context.Context) error {
 	if err := pause(ctx, pick(s.Quick, idleQuick, idleFor)); err != nil {
 		return err
 	}
-	if after, known := s.server.cpu(); known {
-		s.found.IdleCPUPercent = round(100 * (after - before).Seconds() / time.Since(start).Seconds())
-	}
+	s.found.IdleCPUPercent = round(100 * since(before, s.server.used()).Seconds() / time.Since(start).Seconds())
 	s.result("%.2f %% of a CPU", s.found.IdleCPUPercent)
 	return nil
 }
 
-// First numbers of each kind of schedules, far apart.
-const (
-	evenFirst       = 1_000_000_000
-	evenBeforeFirst = 1_500_000_000
-	burstFirst      = 2_000_000_000
-	besideFirst     = 5_000_000_000 // plus the burst's number
-)
-
-// even fires schedules evenly.
-func (s *scheduleRun) even(ctx context.Context) error { return s.fireEvenly(ctx, evenFirst) }
-
-// evenBefore does so while few are pending.
+// evenBefore fires schedules evenly while few are pending, for comparison.
 func (s *scheduleRun) evenBefore(ctx context.Context) error {
 	if s.Pending <= s.found.Pending {
 		return nil
 	}
-	return s.fireEvenly(ctx, evenBeforeFirst)
+	return s.even(ctx)
 }
 
-func (s *scheduleRun) fireEvenly(ctx context.Context, first uint64) error {
+// even fires schedules evenly.
+func (s *scheduleRun) even(ctx context.Context) error {
 	p := &plan{spread: s.Spread, items: pick(s.Quick, 300, max(int(s.Spread.Seconds()*firingsPerS), 100)), millis: true}
 	x := &Firings{Experiment: firingsEven, About: fmt.Sprintf("schedules fire evenly, %d a second", firingsPerS), Count: p.items, Pending: s.found.Pending}
-	return s.fire(ctx, x, &firing{group: "default", first: first, plan: p})
+	return s.fire(ctx, x, &firing{group: "default", plan: p})
 }
 
 // burst fires schedules of one group at one instant, while another group fires evenly.
@@ -199,13 +165,12 @@ func (s *scheduleRun) burst(ctx context.Context) error {
 	p := &plan{items: s.Burst / 2, millis: true}
 	beside := &plan{spread: pick(s.Quick, time.Second, besideFor), items: pick(s.Quick, 100, int(besideFor.Seconds()*besidePerS)), millis: true}
 	x := &Firings{Experiment: firingsBurst, About: "schedules fire all at one instant", Count: p.items, Pending: s.found.Pending}
-	return s.fire(ctx, x, &firing{group: "burst", first: burstFirst, plan: p}, &firing{group: "default", first: besideFirst + burstFirst, plan: beside})
+	return s.fire(ctx, x, &firing{group: "burst", plan: p}, &firing{group: "default", plan: beside})
 }
 
 // firing is a plan's schedules in a group.
 type firing struct {
 	group string
-	first uint64 // the number of the first schedule
 	plan  *plan
 	watch *watch
 }
@@ -216,11 +181,7 @@ func (s *scheduleRun) fire(ctx context.Context, x *Firings, all ...*firing) erro
 	s.step("%d schedules: %s", x.Count, x.About)
 	return whenPrepared(schedulesPerS, func(perS float64) error {
 		defer s.collector.forget()
-		err := s.fireOnce(ctx, x, all, perS)
-		for _, f := range all {
-			f.first += uint64(x.Count)
-		}
-		return err
+		return s.fireOnce(ctx, x, all, perS)
 	})
 }
 
@@ -232,8 +193,13 @@ func (s *scheduleRun) fireOnce(ctx context.Context, x *Firings, all []*firing, p
 	main.start(n, perS)
 	for _, f := range all {
 		f.plan.first = main.first
-		f.watch = s.collector.expect(numberMark, f.first, f.plan)
-		if err := s.make(ctx, f.group, f.first, f.plan.items, new(atomic.Int64), f.plan.deadline); err != nil {
+		first := s.fired
+		s.fired += f.plan.items
+		f.watch = s.collector.expect(numberMark, uint64(first), f.plan)
+		taken := new(atomic.Int64)
+		taken.Store(int64(first))
+		due := func(n int) time.Time { return f.plan.deadline(n - first) }
+		if err := s.work(f.group, taken, s.fired, due).complete(ctx, s.server); err != nil {
 			return err
 		}
 	}

@@ -69,7 +69,7 @@ func (r *run) startEach(ctx context.Context, empty bool) (took Spread, resident 
 
 func (r *run) startOnce(ctx context.Context) (ms float64, resident int64, err error) {
 	start := time.Now()
-	e, err := r.startServer(ctx, startName)
+	e, err := r.startServer(ctx, startName, r.Durability)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -82,26 +82,20 @@ func (r *run) startOnce(ctx context.Context) (ms float64, resident int64, err er
 	return ms, resident, errors.Join(err, e.close())
 }
 
-// fillDisk stores items in an empty directory, and returns the bytes of disk per item after the
-// server's end.
+// fillDisk stores items in the directory of a server without any, and returns the bytes of disk per
+// item after the server's end.
 func (r *run) fillDisk(ctx context.Context) (perItem float64, err error) {
-	if err := os.RemoveAll(r.serverDir(startName)); err != nil {
-		return 0, err
-	}
-	if _, _, err := r.startOnce(ctx); err != nil {
-		return 0, err
-	}
 	empty, err := directoryBytes(r.serverDir(startName))
 	if err != nil {
 		return 0, err
 	}
-	e, err := r.startServer(ctx, startName)
+	e, err := r.startServer(ctx, startName, r.Durability)
 	if err != nil {
 		return 0, err
 	}
 	t, err := e.createTable(ctx, r.prefix, tablePut)
 	if err == nil {
-		err = e.fillTable(ctx, t, tablePut, 0, r.Items, farDeadline(r.started))
+		err = e.fillTable(ctx, t, 0, r.Items, farDeadline)
 	}
 	if err == nil {
 		_, err = awaitIdle(ctx, e.used, idleLimit)

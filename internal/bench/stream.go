@@ -3,13 +3,12 @@ package bench
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // streamReader reads a table's stream from its opening on: each shard over a connection of its own,
@@ -18,12 +17,8 @@ type streamReader struct {
 	endpoint *endpoint
 	arn      string
 	removed  func(item int, at time.Time)
-	running  sync.WaitGroup
+	shards   *errgroup.Group
 	cancel   context.CancelFunc
-
-	mu      sync.Mutex // guards the following
-	started map[string]bool
-	err     error // the first failure
 }
 
 const (
@@ -40,45 +35,28 @@ func (e *endpoint) readStream(ctx context.Context, t *table, removed func(item i
 	if err != nil || arn == "" {
 		return nil, err
 	}
-	r := &streamReader{endpoint: e, arn: arn, removed: removed, started: map[string]bool{}}
-	shards, err := r.shards(ctx)
-	if err != nil {
-		return nil, err
-	}
+	r := &streamReader{endpoint: e, arn: arn, removed: removed}
 	ctx, r.cancel = context.WithCancel(ctx)
-	for _, s := range shards {
-		if s.SequenceNumberRange.EndingSequenceNumber != "" {
-			continue
-		}
-		iterator, err := r.iterator(ctx, s.ShardId, "LATEST")
-		if err != nil {
-			return nil, errors.Join(err, r.close())
-		}
-		r.start(ctx, s.ShardId, iterator)
+	r.shards, ctx = errgroup.WithContext(ctx)
+	if err := r.start(ctx, "LATEST", func(s shard) bool { return s.SequenceNumberRange.EndingSequenceNumber == "" }); err != nil {
+		return nil, errors.Join(err, r.close())
 	}
 	return r, nil
 }
 
 // streamARN returns the ARN of a table's stream, or "" if it has none.
 func (e *endpoint) streamARN(ctx context.Context, t *table) (string, error) {
-	body, err := e.call(ctx, apiPrefix+"DescribeTable", `{"TableName":"`+t.name+`"}`)
-	if err != nil {
-		return "", err
-	}
 	var described struct {
 		Table struct{ LatestStreamArn string }
 	}
-	err = json.Unmarshal(body, &described)
+	err := e.ask(ctx, apiPrefix+"DescribeTable", `{"TableName":"`+t.name+`"}`, &described)
 	return described.Table.LatestStreamArn, err
 }
 
 // close stops reading, and returns the first failure before that.
 func (r *streamReader) close() error {
 	r.cancel()
-	r.running.Wait()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.err
+	return r.shards.Wait()
 }
 
 type shard struct {
@@ -86,70 +64,58 @@ type shard struct {
 	SequenceNumberRange    struct{ EndingSequenceNumber string }
 }
 
-func (r *streamReader) shards(ctx context.Context) (all []shard, err error) {
-	after := ""
-	for {
-		body, err := r.endpoint.call(ctx, streamsPrefix+"DescribeStream", `{"StreamArn":"`+r.arn+`"`+after+`}`)
-		if err != nil {
-			return nil, err
-		}
+// start starts to read the chosen shards from a position, in a goroutine for each.
+func (r *streamReader) start(ctx context.Context, position string, chosen func(shard) bool) error {
+	for after := ""; ; {
 		var page struct {
 			StreamDescription struct {
 				Shards               []shard
 				LastEvaluatedShardId string
 			}
 		}
-		if err := json.Unmarshal(body, &page); err != nil {
-			return nil, err
+		if err := r.endpoint.ask(ctx, streamsPrefix+"DescribeStream", fmt.Sprintf(`{"StreamArn":%q%s}`, r.arn, after), &page); err != nil {
+			return err
 		}
-		all = append(all, page.StreamDescription.Shards...)
+		for _, s := range page.StreamDescription.Shards {
+			if !chosen(s) {
+				continue
+			}
+			iterator, err := r.iterator(ctx, s.ShardId, position)
+			if err != nil {
+				return err
+			}
+			r.shards.Go(func() error {
+				if err := r.read(ctx, s.ShardId, iterator); err != nil && ctx.Err() == nil {
+					return fmt.Errorf("read shard %s of %s: %w", s.ShardId, r.endpoint.name, err)
+				}
+				return nil
+			})
+		}
 		last := page.StreamDescription.LastEvaluatedShardId
 		if last == "" {
-			return all, nil
+			return nil
 		}
-		after = `,"ExclusiveStartShardId":"` + last + `"`
+		after = fmt.Sprintf(`,"ExclusiveStartShardId":%q`, last)
 	}
 }
 
-// iterator returns a shard iterator as JSON, with quotes.
-func (r *streamReader) iterator(ctx context.Context, shard, kind string) (json.RawMessage, error) {
-	body, err := r.endpoint.call(ctx, streamsPrefix+"GetShardIterator",
-		`{"StreamArn":"`+r.arn+`","ShardId":"`+shard+`","ShardIteratorType":"`+kind+`"}`)
-	if err != nil {
-		return nil, err
-	}
-	var out struct{ ShardIterator json.RawMessage }
-	err = json.Unmarshal(body, &out)
-	return out.ShardIterator, err
-}
-
-// start reads a shard, once, in a goroutine.
-func (r *streamReader) start(ctx context.Context, shard string, iterator json.RawMessage) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.started[shard] {
-		return
-	}
-	r.started[shard] = true
-	r.running.Go(func() {
-		if err := r.read(ctx, shard, iterator); err != nil && ctx.Err() == nil {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			r.err = errors.Join(r.err, fmt.Errorf("read shard %s of %s: %w", shard, r.endpoint.name, err))
-		}
-	})
+func (r *streamReader) iterator(ctx context.Context, shard, position string) (string, error) {
+	var found struct{ ShardIterator string }
+	body := fmt.Sprintf(`{"StreamArn":%q,"ShardId":%q,"ShardIteratorType":%q}`, r.arn, shard, position)
+	err := r.endpoint.ask(ctx, streamsPrefix+"GetShardIterator", body, &found)
+	return found.ShardIterator, err
 }
 
 // read reads a shard to its end, and then starts its children.
-func (r *streamReader) read(ctx context.Context, id string, iterator json.RawMessage) error {
+func (r *streamReader) read(ctx context.Context, id, iterator string) error {
 	c, err := dial(ctx, r.endpoint.address)
 	if err != nil {
 		return err
 	}
 	defer c.close()
-	for iterator != nil {
-		a, err := c.call(rawRequest(r.endpoint.address, streamsPrefix+"GetRecords",
-			`{"ShardIterator":`+string(iterator)+`,"Limit":1000}`, headerWait+": "+waitMS))
+	for more := true; more; {
+		body := fmt.Sprintf(`{"ShardIterator":%q,"Limit":1000}`, iterator)
+		a, err := c.call(rawRequest(r.endpoint.address, streamsPrefix+"GetRecords", body, headerWait+": "+waitMS))
 		if err != nil {
 			return err
 		}
@@ -158,32 +124,15 @@ func (r *streamReader) read(ctx context.Context, id string, iterator json.RawMes
 		}
 		at := time.Now()
 		records := eachRemoved(a.body, func(item int) { r.removed(item, at) })
-		iterator = bytes.Clone(stringMember(a.body, "NextShardIterator"))
-		if records == 0 && headerField(a.head, strings.ToLower(headerWait)) == nil {
+		iterator = ""
+		more = member(a.body, "NextShardIterator", &iterator) && iterator != ""
+		if records == 0 && headerField(a.head, headerWait) == nil {
 			if err := pause(ctx, pollEvery); err != nil {
 				return err
 			}
 		}
 	}
-	return r.startChildren(ctx, id)
-}
-
-func (r *streamReader) startChildren(ctx context.Context, parent string) error {
-	shards, err := r.shards(ctx)
-	if err != nil {
-		return err
-	}
-	for _, s := range shards {
-		if s.ParentShardId != parent {
-			continue
-		}
-		iterator, err := r.iterator(ctx, s.ShardId, "TRIM_HORIZON")
-		if err != nil {
-			return err
-		}
-		r.start(ctx, s.ShardId, iterator)
-	}
-	return nil
+	return r.start(ctx, "TRIM_HORIZON", func(s shard) bool { return s.ParentShardId == id })
 }
 
 var (

@@ -3,7 +3,6 @@ package bench
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"text/tabwriter"
 )
@@ -115,26 +114,21 @@ func (r *Report) writeRatios(b *strings.Builder) {
 	if len(r.Ratios) == 0 {
 		return
 	}
-	var others []string
+	var g grid
 	for _, x := range r.Ratios {
-		if x.Scenario == x.OverScenario && x.Over != overBoth && !slices.Contains(others, x.Over) {
-			others = append(others, x.Over)
+		row := fmt.Sprintf("%s\t%d", x.Scenario, x.Connections)
+		switch {
+		case x.Scenario != x.OverScenario || x.Over == overBoth:
+		case x.Metric == serverCPU.name:
+			g.add(row, x.Over, " ("+short(x.Value.Median)+")")
+		default:
+			g.add(row, x.Over, short(x.Value.Median))
 		}
 	}
 	fmt.Fprintf(b, "\n%s over others, of the same rounds: calls/s (server CPU per call)\n", r.Ratios[0].Target)
 	columns(b, func(w io.Writer) {
-		fmt.Fprintf(w, "scenario\tconnections\t%s\t\n", strings.Join(others, "\t"))
-		for i, x := range r.Ratios {
-			if x.Scenario != x.OverScenario || x.Over == overBoth ||
-				i > 0 && r.Ratios[i-1].Scenario == x.Scenario && r.Ratios[i-1].Connections == x.Connections {
-				continue
-			}
-			fmt.Fprintf(w, "%s\t%d\t", x.Scenario, x.Connections)
-			for _, other := range others {
-				fmt.Fprint(w, r.ratioCell(x.Scenario, x.Connections, other)+"\t")
-			}
-			fmt.Fprintln(w)
-		}
+		fmt.Fprintf(w, "scenario\tconnections\t%s\t\n", strings.Join(g.columns, "\t"))
+		g.write(w, "", "\t", "\t", "-")
 	})
 	r.writeOwnRatios(b)
 }
@@ -157,22 +151,6 @@ func (r *Report) writeOwnRatios(b *strings.Builder) {
 	if lines.Len() > 0 {
 		fmt.Fprintf(b, "\n%s over itself\n%s", r.Ratios[0].Target, lines.String())
 	}
-}
-
-func (r *Report) ratioCell(scenario string, connections int, over string) string {
-	calls, cpu := "-", ""
-	for _, x := range r.Ratios {
-		if x.Scenario != scenario || x.OverScenario != scenario || x.Connections != connections || x.Over != over {
-			continue
-		}
-		switch x.Metric {
-		case callsRate.name:
-			calls = short(x.Value.Median)
-		case serverCPU.name:
-			cpu = " (" + short(x.Value.Median) + ")"
-		}
-	}
-	return calls + cpu
 }
 
 func (r *Report) writeExpiry(b *strings.Builder) {

@@ -9,35 +9,7 @@ import (
 	"time"
 )
 
-// tableKind is a kind of table.
-type tableKind string
-
-const (
-	tableItems      tableKind = "items"       // read
-	tableUpdated    tableKind = "updated"     // updated, at most updatedMost items
-	tableSeries     tableKind = "series"      // groupItems items per partition key
-	tableIndexed    tableKind = "indexed"     // groupItems items per key of its global index
-	tablePut        tableKind = "put"         // written; initially empty
-	tablePutIndexed tableKind = "put-indexed" // the same with a global index
-	tablePutNoTTL   tableKind = "put-no-ttl"  // the same without TTL
-	tablePutPlain   tableKind = "put-plain"   // the same without TTL and stream
-	// like put, for writes of several items: put's own stays as small as those compared with it
-	tablePutMany tableKind = "put-many"
-	tablePending tableKind = "pending" // has items with deadlines after the run
-	tableSpread  tableKind = "spread"  // expires evenly
-	tableBurst   tableKind = "burst"   // expires at one instant; both images in its stream
-	// the same without a stream, so that no old image is needed
-	tableBurstPlain tableKind = "burst-plain"
-	tableBeside     tableKind = "beside"     // expires evenly while others burst
-	tableForeground tableKind = "foreground" // read and written while others expire
-)
-
-const (
-	indexName = "by-group"
-
-	streamBoth = "NEW_AND_OLD_IMAGES"
-	streamNone = ""
-)
+const indexName = "by-group"
 
 // updatedMost limits the table of updates: some implementations take milliseconds per item of a
 // table with a stream.
@@ -45,47 +17,48 @@ const updatedMost = 10_000
 
 // table is a table of an endpoint.
 type table struct {
-	name  string
-	ttl   bool          // it has TTL
-	fresh atomic.Uint64 // the last key used by a write
+	design               // as far as the endpoint has it, with the whole name
+	items  uint64        // items 0 to items-1 exist: reads and updates choose among them
+	fresh  atomic.Uint64 // the last key used by a write
 }
 
-// design is the schema and the use of a table.
+// design is the schema and the use of a kind of tables.
 type design struct {
+	name                 string
 	sorted, indexed, ttl bool
-	stream               string // view type
-	stored               bool   // filled before use
+	stream               bool // of both images
+	stored               bool // filled before use
 }
 
-var designs = map[tableKind]design{
-	tableItems:      {ttl: true, stored: true},
-	tableUpdated:    {ttl: true, stream: streamBoth, stored: true},
-	tableSeries:     {sorted: true, ttl: true, stored: true},
-	tableIndexed:    {indexed: true, ttl: true, stored: true},
-	tablePut:        {ttl: true, stream: streamBoth},
-	tablePutIndexed: {indexed: true, ttl: true, stream: streamBoth},
-	tablePutNoTTL:   {stream: streamBoth},
-	tablePutPlain:   {},
-	tablePutMany:    {ttl: true, stream: streamBoth},
-	tablePending:    {ttl: true, stored: true},
-	tableSpread:     {ttl: true, stream: streamBoth},
-	tableBurst:      {ttl: true, stream: streamBoth},
-	tableBurstPlain: {ttl: true},
-	tableBeside:     {ttl: true, stream: streamBoth},
-	tableForeground: {ttl: true, stream: streamBoth, stored: true},
-}
+var (
+	tableItems      = &design{name: "items", ttl: true, stored: true}                      // read
+	tableUpdated    = &design{name: "updated", ttl: true, stream: true, stored: true}      // updated, at most updatedMost items
+	tableSeries     = &design{name: "series", sorted: true, ttl: true, stored: true}       // groupItems items per partition key
+	tableIndexed    = &design{name: "indexed", indexed: true, ttl: true, stored: true}     // groupItems items per key of its global index
+	tablePut        = &design{name: "put", ttl: true, stream: true}                        // written; initially empty
+	tablePutIndexed = &design{name: "put-indexed", indexed: true, ttl: true, stream: true} // the same with a global index
+	tablePutNoTTL   = &design{name: "put-no-ttl", stream: true}                            // the same without TTL
+	tablePutPlain   = &design{name: "put-plain"}                                           // the same without TTL and stream
+	// like put, for writes of several items: put's own stays as small as those compared with it
+	tablePutMany    = &design{name: "put-many", ttl: true, stream: true}
+	tablePending    = &design{name: "pending", ttl: true, stored: true}                  // has items with deadlines after the run
+	tableSpread     = &design{name: "spread", ttl: true, stream: true}                   // expires evenly
+	tableBurst      = &design{name: "burst", ttl: true, stream: true}                    // expires at one instant
+	tableBurstPlain = &design{name: "burst-plain", ttl: true}                            // the same without a stream, so that no old image is needed
+	tableBeside     = &design{name: "beside", ttl: true, stream: true}                   // expires evenly while others burst
+	tableForeground = &design{name: "foreground", ttl: true, stream: true, stored: true} // read and written while others expire
+)
 
 // createTable creates a table, remembers it in tables, and waits until it is active. At an endpoint
 // without streams or TTL the table has none, and the endpoint gets a note.
-func (e *endpoint) createTable(ctx context.Context, prefix string, kind tableKind) (*table, error) {
-	d := designs[kind]
-	t := &table{name: prefix + string(kind)}
-	body := createTableBody(t.name, d)
-	_, err := e.call(ctx, apiPrefix+"CreateTable", body)
-	if refused := new(refusal); d.stream != streamNone && errors.As(err, &refused) {
-		d.stream = streamNone
+func (e *endpoint) createTable(ctx context.Context, prefix string, kind *design) (*table, error) {
+	t := &table{design: *kind}
+	t.name = prefix + kind.name
+	_, err := e.call(ctx, apiPrefix+"CreateTable", t.createBody())
+	if refused := new(refusal); t.stream && errors.As(err, &refused) {
+		t.stream = false
 		e.note("its tables have no stream: %s", refused.code)
-		_, err = e.call(ctx, apiPrefix+"CreateTable", createTableBody(t.name, d))
+		_, err = e.call(ctx, apiPrefix+"CreateTable", t.createBody())
 	}
 	if err != nil {
 		return nil, err
@@ -93,7 +66,7 @@ func (e *endpoint) createTable(ctx context.Context, prefix string, kind tableKin
 	if err := e.awaitActive(ctx, t.name); err != nil {
 		return nil, err
 	}
-	if d.ttl {
+	if t.ttl {
 		_, err := e.call(ctx, apiPrefix+"UpdateTimeToLive",
 			`{"TableName":"`+t.name+`","TimeToLiveSpecification":{"AttributeName":"expires_at","Enabled":true}}`)
 		if refused := new(refusal); errors.As(err, &refused) {
@@ -107,7 +80,7 @@ func (e *endpoint) createTable(ctx context.Context, prefix string, kind tableKin
 	return t, nil
 }
 
-func createTableBody(name string, d design) string {
+func (d *design) createBody() string {
 	attributes, key := `{"AttributeName":"pk","AttributeType":"S"}`, `{"AttributeName":"pk","KeyType":"HASH"}`
 	if d.sorted {
 		attributes += `,{"AttributeName":"sk","AttributeType":"N"}`
@@ -119,10 +92,10 @@ func createTableBody(name string, d design) string {
 		rest += `,"GlobalSecondaryIndexes":[{"IndexName":"` + indexName +
 			`","KeySchema":[{"AttributeName":"grp","KeyType":"HASH"}],"Projection":{"ProjectionType":"ALL"}}]`
 	}
-	if d.stream != streamNone {
-		rest += `,"StreamSpecification":{"StreamEnabled":true,"StreamViewType":"` + d.stream + `"}`
+	if d.stream {
+		rest += `,"StreamSpecification":{"StreamEnabled":true,"StreamViewType":"NEW_AND_OLD_IMAGES"}`
 	}
-	return `{"TableName":"` + name + `","BillingMode":"PAY_PER_REQUEST","AttributeDefinitions":[` + attributes +
+	return `{"TableName":"` + d.name + `","BillingMode":"PAY_PER_REQUEST","AttributeDefinitions":[` + attributes +
 		`],"KeySchema":[` + key + `]` + rest + `}`
 }
 
@@ -147,7 +120,7 @@ func (e *endpoint) dropTables(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (e *endpoint) dropTable(ctx context.Context, kind tableKind) error {
+func (e *endpoint) dropTable(ctx context.Context, kind *design) error {
 	name := e.tables[kind].name
 	delete(e.tables, kind)
 	_, err := e.call(ctx, apiPrefix+"DeleteTable", `{"TableName":"`+name+`"}`)

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -66,7 +65,7 @@ func (r *run) fillRecords(ctx context.Context, server *endpoint) error {
 	if err != nil {
 		return err
 	}
-	return server.fillTable(ctx, t, tableSpread, 0, r.Items, farDeadline(r.started))
+	return server.fillTable(ctx, t, 0, r.Items, farDeadline)
 }
 
 // deliver measures a trigger that delivers all records to a target.
@@ -88,7 +87,7 @@ func (r *run) deliver(ctx context.Context, server *endpoint, c *collector, to re
 	}
 	cpu := server.cpuEach()
 	w := c.expect(keyMark, 0, &plan{first: time.Now(), items: r.Items, millis: true})
-	remove, err := server.createMapping(ctx, arn, to)
+	uuid, err := server.createMapping(ctx, arn, to)
 	if err != nil {
 		return x, err
 	}
@@ -100,23 +99,19 @@ func (r *run) deliver(ctx context.Context, server *endpoint, c *collector, to re
 	if x.Lost > 0 {
 		r.problem(x.Lost, fmt.Sprintf("%d of %d %s did not arrive", x.Lost, r.Items, to.about))
 	}
-	return x, remove(ctx)
+	_, err = server.callREST(ctx, "DELETE "+mappings+uuid, "")
+	return x, err
 }
 
-// createMapping creates a trigger through Lambda's API.
-func (e *endpoint) createMapping(ctx context.Context, arn string, to recordTarget) (remove func(context.Context) error, err error) {
-	const path = "/2015-03-31/event-source-mappings/"
-	body, err := e.callREST(ctx, "POST "+path, fmt.Sprintf(
+// mappings is the path of triggers in Lambda's API.
+const mappings = "/2015-03-31/event-source-mappings/"
+
+// createMapping creates a trigger, and returns its UUID.
+func (e *endpoint) createMapping(ctx context.Context, arn string, to recordTarget) (uuid string, err error) {
+	body, err := e.callREST(ctx, "POST "+mappings, fmt.Sprintf(
 		`{"EventSourceArn":%q,"FunctionName":%q,"StartingPosition":"TRIM_HORIZON","BatchSize":%d}`, arn, to.arn, to.batch))
-	if err != nil {
-		return nil, err
+	if err == nil && !member(body, "UUID", &uuid) {
+		err = fmt.Errorf("a trigger has no UUID: %.200q", body)
 	}
-	var made struct{ UUID string }
-	if err := json.Unmarshal(body, &made); err != nil {
-		return nil, err
-	}
-	return func(ctx context.Context) error {
-		_, err := e.callREST(ctx, "DELETE "+path+made.UUID, "")
-		return err
-	}, nil
+	return uuid, err
 }
