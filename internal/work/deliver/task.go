@@ -1,22 +1,22 @@
 package deliver
 
-import (
-	"time"
-)
+import "time"
 
 // task is a parcel in a lane.
 type task struct {
 	parcel    Parcel
 	target    string    // name of the lane, or the ARN if there is none
-	done      func()    // done of the source
 	impatient bool      // does not wait for room in the queue
 	stored    bodyParts // its parts in the table of parked parcels
 
-	// Guarded by lane.mu.
+	// Guarded by lane.mu, until the task is over.
 	state state
 	began time.Duration // time at which it was queued
-	// not nil: the parcel is parked in case the attempt hangs, and done was called; closed when
-	// that write is queued
+	// called when the consequence of the attempt is durable: the source's done, or the end of a slow
+	// task
+	done func()
+	// not nil: the parcel is parked in case the attempt hangs, and the source's done is called then;
+	// closed when that write is queued
 	secured chan struct{}
 }
 
