@@ -82,7 +82,7 @@ func (g *gate) enter(ctx context.Context, group string, n int) error {
 			clock.Pause(delay, ctx.Done())
 		}
 	}
-	if !g.admit(ctx, group, 1, pace) {
+	if !g.admit(ctx, turn{group: group, weight: 1}, pace) {
 		return ctx.Err()
 	}
 	if ctx.Err() != nil || !g.begin() {
@@ -98,28 +98,19 @@ func (g *gate) leave() {
 }
 
 // admit waits for a place, and then calls pace, which may wait for the rate. It returns false, and
-// has taken no place, if ctx is done before.
-func (g *gate) admit(ctx context.Context, group string, weight int, pace func()) bool {
-	if g.limiter != nil {
-		if !g.pacing.take(ctx, group, weight) {
+// the caller has no place, if ctx is done before.
+func (g *gate) admit(ctx context.Context, next turn, pace func()) bool {
+	if g.limiter != nil { // the turn at the rate comes first, and needs no place
+		if next.placed {
+			g.places.free()
+			next.placed = false
+		}
+		if !g.pacing.take(ctx, next) {
 			return false
 		}
 		defer g.pacing.free()
 	}
-	if !g.places.take(ctx, group, weight) {
-		return false
-	}
-	pace()
-	return true
-}
-
-// admitAgain is admit for a caller that has a place. It gives the place to others whose turn it is.
-func (g *gate) admitAgain(ctx context.Context, group string, weight int, pace func()) bool {
-	if g.limiter != nil { // the turn at the rate comes first, and needs no place
-		g.places.free()
-		return g.admit(ctx, group, weight, pace)
-	}
-	if !g.places.yield(ctx, group, weight) {
+	if !g.places.take(ctx, next) {
 		return false
 	}
 	pace()

@@ -101,7 +101,7 @@ func (l *lane) tellRoomLocked() {
 
 func (l *lane) queueLocked(t *task) {
 	t.began = l.elapsed()
-	if l.mu.queue.size == 0 && l.mu.workers < l.limits.Concurrency && l.places.hasFree() {
+	if l.mu.queue.size == 0 && l.mu.workers < l.limits.Concurrency && l.calls.Load() < int64(l.limits.Concurrency) {
 		l.mu.started, l.mu.waited = t.began, 0 // a worker is free: the task counts as begun
 	}
 	l.mu.queue.push(t)
@@ -122,14 +122,14 @@ func (l *lane) hireLocked() {
 func (l *lane) work() {
 	var tasks []*task
 	take := func() { tasks = l.take() }
-	admit := l.admit
-	for admit(l.attempts.open, groupOfQueue, l.groups(), take) { // once it is not admitted, the lane is over
+	next := turn{group: groupOfQueue, weight: l.groups()}
+	for l.admit(l.attempts.open, next, take) { // once it is not admitted, the lane is over
 		if len(tasks) == 0 {
 			l.places.free()
 			return
 		}
 		l.attempt(tasks)
-		admit = l.admitAgain
+		next.placed, next.weight = true, l.groups()
 	}
 }
 
