@@ -77,12 +77,14 @@ func (g *gate) enter(ctx context.Context, group string, n int) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	pace := func() {
-		if delay := g.reserve(n); delay > 0 {
-			clock.Pause(delay, ctx.Done())
+	begin := func() int {
+		g.pace(n, ctx.Done())
+		if ctx.Err() != nil {
+			return 0
 		}
+		return n
 	}
-	if !g.admit(ctx, turn{group: group, weight: 1}, pace) {
+	if !g.admit(ctx, turn{group: group, weight: 1}, begin) {
 		return ctx.Err()
 	}
 	if ctx.Err() != nil || !g.begin() {
@@ -97,9 +99,10 @@ func (g *gate) leave() {
 	g.places.free()
 }
 
-// admit waits for a place, and then calls pace, which may wait for the rate. It returns false, and
-// the caller has no place, if ctx is done before.
-func (g *gate) admit(ctx context.Context, next turn, pace func()) bool {
+// admit waits for a place, and then calls begin, which waits for the rate and returns the number of
+// deliveries that begin. admit counts them. It returns false, and the caller has no place, if ctx is
+// done before.
+func (g *gate) admit(ctx context.Context, next turn, begin func() int) bool {
 	if g.limiter != nil { // the turn at the rate comes first, and needs no place
 		if next.placed {
 			g.places.free()
@@ -113,18 +116,28 @@ func (g *gate) admit(ctx context.Context, next turn, pace func()) bool {
 	if !g.places.take(ctx, next) {
 		return false
 	}
-	pace()
+	n := begin()
+	if g.limiter != nil {
+		g.limiter.ReserveN(g.now(), n)
+	}
 	return true
 }
 
-// reserve counts n deliveries, and returns the time until the rate admits them.
-func (g *gate) reserve(n int) time.Duration {
+// pace waits until the rate admits n deliveries, or stop is closed. Only the caller whose turn at the
+// rate it is calls pace, so no other delivery is counted meanwhile.
+func (g *gate) pace(n int, stop <-chan struct{}) {
 	if g.limiter == nil {
-		return 0
+		return
 	}
-	now := time.Time{}.Add(g.elapsed())
-	return g.limiter.ReserveN(now, n).DelayFrom(now)
+	const most = 1e9 // seconds: more may not fit a duration
+	missing := float64(n) - g.limiter.TokensAt(g.now())
+	if seconds := missing / float64(g.limiter.Limit()); seconds > 0 {
+		clock.Pause(time.Duration(min(seconds, most)*float64(time.Second)), stop)
+	}
 }
+
+// now returns the time of the limiter.
+func (g *gate) now() time.Time { return time.Time{}.Add(g.elapsed()) }
 
 // call calls the target and returns a result for each delivery, even if the target panics, hangs or
 // omits results.

@@ -20,7 +20,6 @@ type lane struct {
 		sync.Mutex
 		queue   queue
 		workers int
-		paid    int           // deliveries that the rate has admitted and that have not begun
 		freed   int           // tasks taken since the last signal on room
 		room    chan struct{} // closed when there is room; nil: no task waits for it
 		// time at which a task was last taken, or arrived while a worker was free
@@ -121,7 +120,7 @@ func (l *lane) hireLocked() {
 // attempts other calls of the target get their turn.
 func (l *lane) work() {
 	var tasks []*task
-	take := func() { tasks = l.take() }
+	take := func() int { tasks = l.take(); return len(tasks) }
 	next := turn{group: groupOfQueue, weight: l.groups()}
 	for l.admit(l.attempts.open, next, take) { // once it is not admitted, the lane is over
 		if len(tasks) == 0 {
@@ -142,13 +141,14 @@ func (l *lane) groups() int {
 }
 
 // take takes the next batch, when the rate admits it. It returns an empty batch if the worker is to
-// end.
+// end. A batch may grow while it waits for the rate; then the next wait is longer.
 func (l *lane) take() (tasks []*task) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.paceLocked() {
-		l.mu.workers--
-		return nil
+	if n := min(l.mu.queue.size, l.limits.Batch); l.limiter != nil && n > 0 {
+		l.mu.Unlock()
+		l.pace(n, l.attempts.open.Done())
+		l.mu.Lock()
 	}
 	now := l.elapsed()
 	for len(tasks) < l.limits.Batch && l.mu.queue.size > 0 {
@@ -157,7 +157,6 @@ func (l *lane) take() (tasks []*task) {
 		l.mu.started, l.mu.waited = now, now-t.began
 	}
 	l.mu.pace.count(now, len(tasks))
-	l.payLocked(len(tasks))
 	if l.mu.freed += len(tasks); l.mu.freed >= roomEvery || l.mu.queue.size == 0 {
 		l.tellRoomLocked()
 	}
@@ -166,37 +165,6 @@ func (l *lane) take() (tasks []*task) {
 	}
 	l.hireLocked()
 	return tasks
-}
-
-// paceLocked waits until the rate admits the next batch, and releases the lock meanwhile. Only one
-// worker does at a time. It returns false if there is no work for this worker.
-func (l *lane) paceLocked() bool {
-	if l.mu.closed || l.mu.queue.size == 0 {
-		return false
-	}
-	n := min(l.mu.queue.size, l.limits.Batch) - l.mu.paid
-	if l.limiter == nil || n <= 0 {
-		return true
-	}
-	l.mu.paid += n
-	if delay := l.reserve(n); delay > 0 {
-		l.mu.Unlock()
-		clock.Pause(delay, l.attempts.open.Done())
-		l.mu.Lock()
-	}
-	return !l.mu.closed
-}
-
-// payLocked charges the rate for a taken batch. The batch may have grown while it waited; then the
-// next wait is longer.
-func (l *lane) payLocked(n int) {
-	if l.limiter == nil {
-		return
-	}
-	if l.mu.paid -= n; l.mu.paid < 0 {
-		l.reserve(-l.mu.paid)
-		l.mu.paid = 0
-	}
 }
 
 // close drops the waiting tasks: their sources still have them. Attempts under way continue.

@@ -2,7 +2,6 @@ package deliver
 
 import (
 	"errors"
-	"time"
 
 	"github.com/mayflydb/mayfly/target"
 )
@@ -59,11 +58,10 @@ func (d *Courier) hasRoomLocked() bool {
 func (l *lane) forget() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := l.elapsed()
 	switch {
-	case l.users.Load() > 0, l.mu.queue.size > 0, l.mu.workers > 0, l.calls.Load() > 0, l.mu.slot > now:
+	case l.users.Load() > 0, l.mu.queue.size > 0, l.mu.workers > 0, l.calls.Load() > 0, l.mu.slot > l.elapsed():
 		return false
-	case l.limiter != nil && l.limiter.TokensAt(time.Time{}.Add(now)) < float64(l.limiter.Burst()):
+	case l.limiter != nil && l.limiter.TokensAt(l.now()) < float64(l.limiter.Burst()):
 		return false
 	}
 	if l.mu.securing != nil {
