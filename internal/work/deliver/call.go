@@ -28,7 +28,7 @@ func (d *Courier) Call(ctx context.Context, parcels ...Parcel) []error {
 	if err != nil {
 		return fill(results, err)
 	}
-	defer lane.release()
+	defer lane.users.Add(-1)
 	for from := 0; from < len(parcels); {
 		to := min(len(parcels), from+lane.limits.Batch)
 		some := lane.pass(ctx, parcels[from:to], lane.call)
@@ -48,7 +48,7 @@ func (d *Courier) Invoke(ctx context.Context, parcel Parcel) (answer []byte, err
 	if err != nil {
 		return nil, err
 	}
-	defer lane.release()
+	defer lane.users.Add(-1)
 	call := lane.call
 	if invoker, ok := lane.target.(target.Invoker); ok {
 		call = func(deliveries []target.Delivery) []error {
@@ -78,7 +78,7 @@ func (d *Courier) Bury(ctx context.Context, parcel Parcel, exhausted string, don
 		if parcel.fits() != "" {
 			parcel.shrink()
 		}
-		d.bury(&task{parcel: parcel, done: done, target: d.nameOf(parcel), state: over}, exhausted)
+		d.bury(&task{parcel: parcel, done: done, target: d.nameOf(parcel)}, exhausted)
 	case <-ctx.Done():
 	}
 }

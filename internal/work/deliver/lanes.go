@@ -10,8 +10,8 @@ import (
 // lanes that several ARNs share.
 const lanesMax = 1000
 
-// lane returns the lane for an ARN, and creates it if necessary. The lane is not discarded until
-// the caller releases it.
+// lane returns the lane for an ARN, and creates it if necessary. The caller counts as a user, so that
+// the lane is not discarded, until it subtracts itself.
 func (d *Courier) lane(arn string) (*lane, error) {
 	l, err := d.o.Resolver.Resolve(arn)
 	switch {
@@ -36,9 +36,6 @@ func (d *Courier) lane(arn string) (*lane, error) {
 	known.users.Add(1)
 	return known, nil
 }
-
-// release reports that the caller of Courier.lane no longer uses it.
-func (l *lane) release() { l.users.Add(-1) }
 
 // hasRoomLocked reports whether another lane may be created. It discards idle lanes when there are
 // many; they are created again on demand.
@@ -73,7 +70,7 @@ func (l *lane) forget() bool {
 // nameOf returns the name of a parcel's lane for metrics, or its ARN if there is no lane.
 func (d *Courier) nameOf(parcel Parcel) string {
 	if l, err := d.lane(parcel.Delivery.TargetARN); err == nil {
-		defer l.release()
+		defer l.users.Add(-1)
 		return l.name
 	}
 	return parcel.Delivery.TargetARN

@@ -259,7 +259,7 @@ const codeUnreadable = "UnreadableJob"
 // lose makes a dead letter of a damaged parked parcel.
 func (d *Courier) lose(p parked, message string, done func()) {
 	d.o.Logger.Error("a parked delivery cannot be read and becomes a dead letter", "id", p.parcel.Delivery.ID, "error", message)
-	t := &task{parcel: d.prepare(p.parcel), done: done, stored: p.stored, state: over}
+	t := &task{parcel: d.prepare(p.parcel), done: done, stored: p.stored}
 	if t.parcel.fits() != "" {
 		t.parcel.shrink()
 	}

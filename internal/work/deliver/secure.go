@@ -96,7 +96,7 @@ func (l *lane) parkingTime(waits int) time.Duration {
 func (l *lane) slot(most time.Duration) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	perSecond := l.mu.pace.perSecond
+	perSecond := l.mu.flow.perSecond
 	if perSecond < 1 {
 		return 0
 	}

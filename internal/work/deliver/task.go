@@ -20,7 +20,7 @@ type task struct {
 	secured chan struct{}
 }
 
-// state is the position of a task in its lane.
+// state is the position of a queued task in its lane.
 type state int
 
 const (
