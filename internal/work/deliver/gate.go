@@ -139,17 +139,11 @@ func (g *gate) pace(n int, stop <-chan struct{}) {
 // now returns the time of the limiter.
 func (g *gate) now() time.Time { return time.Time{}.Add(g.elapsed()) }
 
-// call calls the target and returns a result for each delivery, even if the target panics, hangs or
-// omits results.
-func (g *gate) call(deliveries []target.Delivery) []error {
-	return g.guard(len(deliveries), func(ctx context.Context) []error { return g.target.Deliver(ctx, deliveries) })
-}
-
-// guard makes a call of the target and returns n results, even if the target panics, hangs or omits
-// results.
-func (g *gate) guard(n int, call func(ctx context.Context) []error) []error {
+// call calls a method of the target and returns a result for each delivery, even if the target panics,
+// hangs or omits results.
+func (g *gate) call(deliveries []target.Delivery, deliver func(context.Context, []target.Delivery) []error) []error {
 	all := func(code, message string) []error {
-		return fill(make([]error, n), &target.Error{Code: code, Message: message})
+		return fill(make([]error, len(deliveries)), &target.Error{Code: code, Message: message})
 	}
 	if calls := g.calls.Load(); calls >= int64(hangsPerPlace*g.limits.Concurrency) {
 		return all(codeHangs, fmt.Sprintf("%d calls have not returned after their timeout", calls))
@@ -165,15 +159,15 @@ func (g *gate) guard(n int, call func(ctx context.Context) []error) []error {
 				answered <- all(codePanic, fmt.Sprint(p))
 			}
 		}()
-		answered <- call(ctx)
+		answered <- deliver(ctx, deliveries)
 	}()
 	results, ok := g.answer(ctx, answered)
 	late := "no answer within " + g.limits.Timeout.String()
 	switch {
 	case !ok:
 		return all(codeTimeout, late)
-	case len(results) != n:
-		return all(codeAnswer, fmt.Sprintf("%d results for %d deliveries", len(results), n))
+	case len(results) != len(deliveries):
+		return all(codeAnswer, fmt.Sprintf("%d results for %d deliveries", len(results), len(deliveries)))
 	}
 	for i, err := range results {
 		if ctx.Err() != nil && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
