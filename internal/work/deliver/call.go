@@ -71,11 +71,7 @@ func (d *Courier) Invoke(ctx context.Context, parcel Parcel) ([]byte, error) {
 func (d *Courier) Bury(ctx context.Context, parcel Parcel, exhausted string, done func()) {
 	select {
 	case <-d.ready:
-		parcel = d.prepare(parcel)
-		if parcel.fits() != "" {
-			parcel.shrink()
-		}
-		d.bury(&task{parcel: parcel, done: done, target: d.nameOf(parcel)}, exhausted)
+		d.giveUp(&task{parcel: parcel, done: done}, exhausted)
 	case <-ctx.Done():
 	}
 }

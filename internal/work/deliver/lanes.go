@@ -66,12 +66,3 @@ func (l *lane) forget() bool {
 	}
 	return true
 }
-
-// nameOf returns the name of a parcel's lane for metrics, or its ARN if there is no lane.
-func (d *Courier) nameOf(parcel Parcel) string {
-	if l, err := d.lane(parcel.Delivery.TargetARN); err == nil {
-		defer l.users.Add(-1)
-		return l.name
-	}
-	return parcel.Delivery.TargetARN
-}

@@ -69,17 +69,6 @@ func (d *Courier) park(t *task, parcel Parcel, due time.Time, done func()) {
 	d.writer.addBehind(partPuts(d.parked, t.stored.key, parcel.Delivery.ID, parts), put(d.parked, item, done))
 }
 
-// partPuts returns the writes of a body's parts.
-func partPuts(table string, key partKey, id string, parts [][]byte) []write {
-	puts := make([]write, len(parts))
-	for i, part := range parts {
-		item := key(id, i)
-		item[attrBody] = attr.B(part)
-		puts[i] = put(table, item, nil)
-	}
-	return puts
-}
-
 // endedKept is the time for which the end of a parcel with deleted parts is recorded. It exceeds
 // the time for which a stream may repeat the parcel's records: 24 hours at Amazon.
 const endedKept = 48 * time.Hour
@@ -101,6 +90,6 @@ func (d *Courier) finish(t *task) {
 		defer t.done()
 	}
 	if len(first) > 0 {
-		d.writer.addBehind(first, t.stored.removals(d.parked, id)...)
+		d.writer.addBehind(first, partRemovals(d.parked, t.stored.key, id, t.stored.parts)...)
 	}
 }

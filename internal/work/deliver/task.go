@@ -26,5 +26,5 @@ type state int
 const (
 	taken   state = iota // an attempt is running or about to begin
 	waiting              // in the queue
-	over                 // the attempt has ended, or there will be none
+	over                 // the attempt has ended, or the parcel is parked without one
 )
