@@ -9,7 +9,7 @@ func (l *lane) attempt(tasks []*task) {
 		deliveries[i] = l.delivery(t)
 		l.observe(t, Attempted, "")
 	}
-	for i, err := range l.call(deliveries) {
+	for i, err := range l.call(deliveries, l.target.Deliver) {
 		l.result(tasks[i], err)
 	}
 }

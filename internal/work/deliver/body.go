@@ -120,15 +120,6 @@ func (b bodyParts) endedKey(id string) map[string]types.AttributeValue {
 	return retryKey(id, partEnded+b.generation)
 }
 
-// removals returns the deletions of the parts.
-func (b bodyParts) removals(table, id string) []write {
-	all := make([]write, b.parts)
-	for i := range all {
-		all[i] = remove(table, b.key(id, i))
-	}
-	return all
-}
-
 // retryKey returns a key in the table of parked parcels.
 func retryKey(id, part string) map[string]types.AttributeValue {
 	return map[string]types.AttributeValue{attrID: attr.S(id), attrPart: attr.S(part)}
@@ -143,6 +134,26 @@ func letterParts(letter string) partKey {
 	return func(id string, n int) map[string]types.AttributeValue {
 		return map[string]types.AttributeValue{attrID: attr.S(fmt.Sprintf("%s/body/%s%04d", id, letter, n))}
 	}
+}
+
+// partPuts returns the writes of a body's parts.
+func partPuts(table string, key partKey, id string, parts [][]byte) []write {
+	puts := make([]write, len(parts))
+	for i, part := range parts {
+		item := key(id, i)
+		item[attrBody] = attr.B(part)
+		puts[i] = put(table, item, nil)
+	}
+	return puts
+}
+
+// partRemovals returns the deletions of a body's n parts.
+func partRemovals(table string, key partKey, id string, n int) []write {
+	removals := make([]write, n)
+	for i := range removals {
+		removals[i] = remove(table, key(id, i))
+	}
+	return removals
 }
 
 // readParts reads n parts of a body and stops at the first missing part. found is the number of

@@ -69,6 +69,20 @@ func (d *Courier) bury(t *task, exhausted string) {
 	}))
 }
 
+// giveUp buries a task that has not passed a lane.
+func (d *Courier) giveUp(t *task, exhausted string) {
+	t.parcel = d.prepare(t.parcel)
+	if t.parcel.fits() != "" {
+		t.parcel.shrink()
+	}
+	t.target = t.parcel.Delivery.TargetARN
+	if l, err := d.lane(t.target); err == nil {
+		t.target = l.name
+		l.users.Add(-1)
+	}
+	d.bury(t, exhausted)
+}
+
 // letter returns the parcel that delivers a dead letter, and reports whether its body was cut.
 func (d *Courier) letter(t *task, exhausted string) (letter Parcel, cut bool) {
 	of := d.delivery(t)

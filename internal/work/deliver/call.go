@@ -28,10 +28,10 @@ func (d *Courier) Call(ctx context.Context, parcels ...Parcel) []error {
 	if err != nil {
 		return fill(results, err)
 	}
-	defer lane.release()
+	defer lane.users.Add(-1)
 	for from := 0; from < len(parcels); {
 		to := min(len(parcels), from+lane.limits.Batch)
-		some := lane.pass(ctx, parcels[from:to], lane.call)
+		some := lane.pass(ctx, parcels[from:to], lane.target.Deliver)
 		copy(results[from:to], some)
 		if from = to; errors.Join(some...) != nil {
 			fill(results[to:], ErrHeldBack)
@@ -42,30 +42,27 @@ func (d *Courier) Call(ctx context.Context, parcels ...Parcel) []error {
 }
 
 // Invoke delivers one parcel and returns the target's answer, if the target is a target.Invoker.
-func (d *Courier) Invoke(ctx context.Context, parcel Parcel) (answer []byte, err error) {
+func (d *Courier) Invoke(ctx context.Context, parcel Parcel) ([]byte, error) {
 	parcel = d.prepare(parcel)
 	lane, err := d.lane(parcel.Delivery.TargetARN)
 	if err != nil {
 		return nil, err
 	}
-	defer lane.release()
-	call := lane.call
-	if invoker, ok := lane.target.(target.Invoker); ok {
-		call = func(deliveries []target.Delivery) []error {
-			got := make(chan []byte, 1)
-			results := lane.guard(1, func(ctx context.Context) []error {
-				body, err := invoker.Invoke(ctx, deliveries[0])
-				got <- body
-				return []error{err}
-			})
-			if results[0] == nil {
-				answer = <-got
-			}
-			return results
-		}
+	defer lane.users.Add(-1)
+	invoker, ok := lane.target.(target.Invoker)
+	if !ok {
+		return nil, lane.pass(ctx, []Parcel{parcel}, lane.target.Deliver)[0]
 	}
-	err = lane.pass(ctx, []Parcel{parcel}, call)[0]
-	return answer, err
+	answers := make(chan []byte, 1) // with room, since nothing receives a late answer
+	invoke := func(ctx context.Context, deliveries []target.Delivery) []error {
+		body, err := invoker.Invoke(ctx, deliveries[0])
+		answers <- body
+		return []error{err}
+	}
+	if err := lane.pass(ctx, []Parcel{parcel}, invoke)[0]; err != nil {
+		return nil, err
+	}
+	return <-answers, nil
 }
 
 // Bury makes a dead letter of a parcel whose attempts the caller has made: in the table, and at the
@@ -74,11 +71,7 @@ func (d *Courier) Invoke(ctx context.Context, parcel Parcel) (answer []byte, err
 func (d *Courier) Bury(ctx context.Context, parcel Parcel, exhausted string, done func()) {
 	select {
 	case <-d.ready:
-		parcel = d.prepare(parcel)
-		if parcel.fits() != "" {
-			parcel.shrink()
-		}
-		d.bury(&task{parcel: parcel, done: done, target: d.nameOf(parcel), state: over}, exhausted)
+		d.giveUp(&task{parcel: parcel, done: done}, exhausted)
 	case <-ctx.Done():
 	}
 }
@@ -86,7 +79,7 @@ func (d *Courier) Bury(ctx context.Context, parcel Parcel, exhausted string, don
 // pass makes a call when the gate admits it, and reports its results as events. If ctx is done
 // first, or the courier ends, it makes no call. It always waits for a call that has begun, so that
 // nothing happens after it has returned.
-func (g *gate) pass(ctx context.Context, parcels []Parcel, call func([]target.Delivery) []error) []error {
+func (g *gate) pass(ctx context.Context, parcels []Parcel, deliver func(context.Context, []target.Delivery) []error) []error {
 	if err := g.enter(ctx, parcels[0].Group, len(parcels)); err != nil {
 		return fill(make([]error, len(parcels)), err)
 	}
@@ -96,7 +89,7 @@ func (g *gate) pass(ctx context.Context, parcels []Parcel, call func([]target.De
 		deliveries[i] = parcel.Delivery
 		g.observe(&task{parcel: parcel, target: g.name}, Attempted, "")
 	}
-	results := call(deliveries)
+	results := g.call(deliveries, deliver)
 	for i, err := range results {
 		g.observeResult(&task{parcel: parcels[i], target: g.name}, err)
 	}

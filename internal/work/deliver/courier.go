@@ -109,7 +109,12 @@ const (
 // prepare fills in the defaults of a new parcel.
 func (d *Courier) prepare(parcel Parcel) Parcel {
 	parcel.Delivery.Attempt = max(parcel.Delivery.Attempt, 1)
-	parcel.Policy = parcel.Policy.withDefaults()
+	if parcel.Policy.MaxAttempts <= 0 {
+		parcel.Policy.MaxAttempts = maxAttemptsDefault
+	}
+	if parcel.Policy.MaxAge <= 0 {
+		parcel.Policy.MaxAge = maxAgeDefault
+	}
 	if parcel.First.IsZero() {
 		parcel.First = d.o.Now()
 	}

@@ -143,17 +143,7 @@ func GetDeadLetter(ctx context.Context, db *dynamodb.Client, id string) (letter 
 	if err != nil || item == nil {
 		return DeadLetter{}, false, err
 	}
-	letter, encoding, parts, err := readLetter(item)
-	if err == nil && parts > 0 {
-		var found int
-		if letter.Body, found, err = readParts(ctx, db, DeadLettersTable, partsOf(item), id, parts); err == nil && found < parts {
-			err = errors.New("a part of its body is missing")
-		}
-		if err == nil {
-			letter.Body, err = unpackBody(letter.Body, encoding)
-		}
-	}
-	if err != nil {
+	if letter, err = wholeLetter(ctx, db, item); err != nil {
 		return DeadLetter{}, false, fmt.Errorf("dead letter %s: %w", id, err)
 	}
 	return letter, true, nil
@@ -202,10 +192,31 @@ func readLetter(item map[string]types.AttributeValue) (letter DeadLetter, encodi
 	return letter, encoding, 0, err
 }
 
+// wholeLetter returns a dead letter from its item, with a body in parts.
+func wholeLetter(ctx context.Context, db *dynamodb.Client, item map[string]types.AttributeValue) (DeadLetter, error) {
+	letter, encoding, parts, err := readLetter(item)
+	if err != nil || parts == 0 {
+		return letter, err
+	}
+	stored, found, err := readParts(ctx, db, DeadLettersTable, partsOf(item), letter.ID, parts)
+	if err == nil && found < parts {
+		err = errors.New("a part of its body is missing")
+	}
+	if err == nil {
+		letter.Body, err = unpackBody(stored, encoding)
+	}
+	return letter, err
+}
+
 // RedriveDeadLetters delivers dead letters again. Each becomes a parked parcel that is due at once,
 // with new attempts and a new age. n is the number of dead letters found. After an error it may be
 // called again; then a delivery may be made twice, with the same ID.
 func RedriveDeadLetters(ctx context.Context, db *dynamodb.Client, ids ...string) (n int, err error) {
+	return eachLetter(ctx, db, ids, "redrive", func(item map[string]types.AttributeValue) error { return redrive(ctx, db, item) })
+}
+
+// eachLetter calls f with the items of dead letters, and returns the number found.
+func eachLetter(ctx context.Context, db *dynamodb.Client, ids []string, verb string, f func(map[string]types.AttributeValue) error) (n int, err error) {
 	for _, id := range ids {
 		item, err := letterOf(ctx, db, id)
 		if err != nil {
@@ -214,8 +225,8 @@ func RedriveDeadLetters(ctx context.Context, db *dynamodb.Client, ids ...string)
 		if item == nil {
 			continue
 		}
-		if err := redrive(ctx, db, id, item); err != nil {
-			return n, fmt.Errorf("redrive dead letter %s: %w", id, err)
+		if err := f(item); err != nil {
+			return n, fmt.Errorf("%s dead letter %s: %w", verb, id, err)
 		}
 		n++
 	}
@@ -223,8 +234,8 @@ func RedriveDeadLetters(ctx context.Context, db *dynamodb.Client, ids ...string)
 }
 
 // redrive parks a dead letter's parcel, and then deletes the letter.
-func redrive(ctx context.Context, db *dynamodb.Client, id string, item map[string]types.AttributeValue) error {
-	letter, encoding, count, err := readLetter(item)
+func redrive(ctx context.Context, db *dynamodb.Client, item map[string]types.AttributeValue) error {
+	letter, err := wholeLetter(ctx, db, item)
 	if err != nil {
 		return err
 	}
@@ -245,24 +256,12 @@ func redrive(ctx context.Context, db *dynamodb.Client, id string, item map[strin
 		attrParcel: attr.S(text),
 	}
 	var parts []write
-	if count > 0 {
-		stored, found, err := readParts(ctx, db, DeadLettersTable, partsOf(item), id, count)
-		if err == nil && found < count {
-			err = errors.New("a part of its body is missing")
-		}
-		if err != nil {
-			return err
-		}
-		if letter.Body, err = unpackBody(stored, encoding); err != nil {
-			return err
-		}
-	}
 	table := retriesSpec(attr.String(item[attrOf]))
 	if packed := packBody(retry, letter.Body); len(packed) > 0 {
 		// a new generation: the failed parcel's parts may be about to be deleted
 		anew := bodyParts{len(packed), rand.Text()}
 		anew.mark(retry)
-		parts = partPuts(table.Name, anew.key, id, packed)
+		parts = partPuts(table.Name, anew.key, letter.ID, packed)
 	}
 	w := newWriter(db, slog.New(slog.DiscardHandler))
 	w.missing = func(ctx context.Context) error {
@@ -298,23 +297,15 @@ func (w *writer) removeLetter(ctx context.Context, item map[string]types.Attribu
 	if err != nil && !errors.As(err, &other) && !ensure.Missing(err) {
 		return err
 	}
-	parts := int(attr.Integer(item[attrParts]))
-	key := partsOf(item)
-	removals := make([]write, min(max(parts, 0), partsMax))
-	for i := range removals {
-		removals[i] = remove(DeadLettersTable, key(attr.String(item[attrID]), i))
-	}
-	return w.all(ctx, removals)
+	parts := min(max(int(attr.Integer(item[attrParts])), 0), partsMax)
+	return w.all(ctx, partRemovals(DeadLettersTable, partsOf(item), attr.String(item[attrID]), parts))
 }
 
 // all makes writes in order. It returns the first error.
 func (w *writer) all(ctx context.Context, writes []write) error {
 	for n := 0; len(writes) > 0; writes = writes[n:] {
 		n = min(len(writes), writesMax)
-		in := &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{}}
-		for _, b := range writes[:n] {
-			in.RequestItems[b.at.table] = append(in.RequestItems[b.at.table], b.request)
-		}
+		in := batchOf(writes[:n])
 		unprocessed := func() error {
 			err := w.try(ctx, in)
 			if err != nil && !errors.Is(err, errUnprocessed) {
@@ -332,20 +323,7 @@ func (w *writer) all(ctx context.Context, writes []write) error {
 // DeleteDeadLetters deletes dead letters, and returns the number found.
 func DeleteDeadLetters(ctx context.Context, db *dynamodb.Client, ids ...string) (n int, err error) {
 	w := newWriter(db, slog.New(slog.DiscardHandler))
-	for _, id := range ids {
-		item, err := letterOf(ctx, db, id)
-		if err != nil {
-			return n, err
-		}
-		if item == nil {
-			continue
-		}
-		if err := w.removeLetter(ctx, item); err != nil {
-			return n, fmt.Errorf("delete dead letter %s: %w", id, err)
-		}
-		n++
-	}
-	return n, nil
+	return eachLetter(ctx, db, ids, "delete", func(item map[string]types.AttributeValue) error { return w.removeLetter(ctx, item) })
 }
 
 // EachDeadLetter calls f with pages of the selected dead letters until f fails or all pages are

@@ -27,11 +27,6 @@ func (d *Courier) ended(t *task, e Ended) {
 	nudge(o.wake)
 }
 
-// finish deletes what is stored of an ended parcel.
-func (d *Courier) finish(t *task) {
-	d.unpark(t, func() { d.settled(t) })
-}
-
 // run reports ends in batches. The next batch gathers while one is reported.
 func (o *origin) run(ctx context.Context) {
 	for {

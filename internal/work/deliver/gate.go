@@ -77,12 +77,14 @@ func (g *gate) enter(ctx context.Context, group string, n int) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	pace := func() {
-		if delay := g.reserve(n); delay > 0 {
-			clock.Pause(delay, ctx.Done())
+	begin := func() int {
+		g.pace(n, ctx.Done())
+		if ctx.Err() != nil {
+			return 0
 		}
+		return n
 	}
-	if !g.admit(ctx, group, 1, pace) {
+	if !g.admit(ctx, turn{group: group, weight: 1}, begin) {
 		return ctx.Err()
 	}
 	if ctx.Err() != nil || !g.begin() {
@@ -97,55 +99,51 @@ func (g *gate) leave() {
 	g.places.free()
 }
 
-// admit waits for a place, and then calls pace, which may wait for the rate. It returns false, and
-// has taken no place, if ctx is done before.
-func (g *gate) admit(ctx context.Context, group string, weight int, pace func()) bool {
-	if g.limiter != nil {
-		if !g.pacing.take(ctx, group, weight) {
+// admit waits for a place, and then calls begin, which waits for the rate and returns the number of
+// deliveries that begin. admit counts them. It returns false, and the caller has no place, if ctx is
+// done before.
+func (g *gate) admit(ctx context.Context, next turn, begin func() int) bool {
+	if g.limiter != nil { // the turn at the rate comes first, and needs no place
+		if next.placed {
+			g.places.free()
+			next.placed = false
+		}
+		if !g.pacing.take(ctx, next) {
 			return false
 		}
 		defer g.pacing.free()
 	}
-	if !g.places.take(ctx, group, weight) {
+	if !g.places.take(ctx, next) {
 		return false
 	}
-	pace()
+	n := begin()
+	if g.limiter != nil {
+		g.limiter.ReserveN(g.now(), n)
+	}
 	return true
 }
 
-// admitAgain is admit for a caller that has a place. It gives the place to others whose turn it is.
-func (g *gate) admitAgain(ctx context.Context, group string, weight int, pace func()) bool {
-	if g.limiter != nil { // the turn at the rate comes first, and needs no place
-		g.places.free()
-		return g.admit(ctx, group, weight, pace)
-	}
-	if !g.places.yield(ctx, group, weight) {
-		return false
-	}
-	pace()
-	return true
-}
-
-// reserve counts n deliveries, and returns the time until the rate admits them.
-func (g *gate) reserve(n int) time.Duration {
+// pace waits until the rate admits n deliveries, or stop is closed. Only the caller whose turn at the
+// rate it is calls pace, so no other delivery is counted meanwhile.
+func (g *gate) pace(n int, stop <-chan struct{}) {
 	if g.limiter == nil {
-		return 0
+		return
 	}
-	now := time.Time{}.Add(g.elapsed())
-	return g.limiter.ReserveN(now, n).DelayFrom(now)
+	const most = 1e9 // seconds: more may not fit a duration
+	missing := float64(n) - g.limiter.TokensAt(g.now())
+	if seconds := missing / float64(g.limiter.Limit()); seconds > 0 {
+		clock.Pause(time.Duration(min(seconds, most)*float64(time.Second)), stop)
+	}
 }
 
-// call calls the target and returns a result for each delivery, even if the target panics, hangs or
-// omits results.
-func (g *gate) call(deliveries []target.Delivery) []error {
-	return g.guard(len(deliveries), func(ctx context.Context) []error { return g.target.Deliver(ctx, deliveries) })
-}
+// now returns the time of the limiter.
+func (g *gate) now() time.Time { return time.Time{}.Add(g.elapsed()) }
 
-// guard makes a call of the target and returns n results, even if the target panics, hangs or omits
-// results.
-func (g *gate) guard(n int, call func(ctx context.Context) []error) []error {
+// call calls a method of the target and returns a result for each delivery, even if the target panics,
+// hangs or omits results.
+func (g *gate) call(deliveries []target.Delivery, deliver func(context.Context, []target.Delivery) []error) []error {
 	all := func(code, message string) []error {
-		return fill(make([]error, n), &target.Error{Code: code, Message: message})
+		return fill(make([]error, len(deliveries)), &target.Error{Code: code, Message: message})
 	}
 	if calls := g.calls.Load(); calls >= int64(hangsPerPlace*g.limits.Concurrency) {
 		return all(codeHangs, fmt.Sprintf("%d calls have not returned after their timeout", calls))
@@ -161,15 +159,15 @@ func (g *gate) guard(n int, call func(ctx context.Context) []error) []error {
 				answered <- all(codePanic, fmt.Sprint(p))
 			}
 		}()
-		answered <- call(ctx)
+		answered <- deliver(ctx, deliveries)
 	}()
 	results, ok := g.answer(ctx, answered)
 	late := "no answer within " + g.limits.Timeout.String()
 	switch {
 	case !ok:
 		return all(codeTimeout, late)
-	case len(results) != n:
-		return all(codeAnswer, fmt.Sprintf("%d results for %d deliveries", len(results), n))
+	case len(results) != len(deliveries):
+		return all(codeAnswer, fmt.Sprintf("%d results for %d deliveries", len(results), len(deliveries)))
 	}
 	for i, err := range results {
 		if ctx.Err() != nil && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {

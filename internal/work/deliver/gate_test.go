@@ -58,7 +58,7 @@ func TestGateOrder(t *testing.T) {
 }
 
 // A gate admits deliveries at its rate. Waiting for the rate ends with the caller's context and with
-// the courier, and frees the place.
+// the courier, and frees the place. An abandoned wait leaves its part of the rate to the next caller.
 func TestGateRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := openGate(target.Limits{Concurrency: 1, PerSecond: 1, Batch: 10})
@@ -76,6 +76,13 @@ func TestGateRate(t *testing.T) {
 		defer cancel()
 		if err := g.enter(ctx, "", 10); !errors.Is(err, context.DeadlineExceeded) || g.places.mu.free != 1 {
 			t.Errorf("a caller that gives up: %v; %d places are free", err, g.places.mu.free)
+		}
+		if err := g.enter(t.Context(), "", 10); err != nil {
+			t.Fatal(err)
+		}
+		g.leave()
+		if took := time.Since(began); took < 30*time.Second || took > 31*time.Second {
+			t.Errorf("40 deliveries, and ten that were given up, took %s", took)
 		}
 		time.AfterFunc(time.Second, func() { g.stop(func() {}) })
 		if err := g.enter(t.Context(), "", 10); !errors.Is(err, context.Canceled) || g.places.mu.free != 1 {

@@ -20,13 +20,9 @@ type lane struct {
 		sync.Mutex
 		queue   queue
 		workers int
-		paid    int           // deliveries that the rate has admitted and that have not begun
-		freed   int           // tasks taken since the last signal on room
 		room    chan struct{} // closed when there is room; nil: no task waits for it
-		// time at which a task was last taken, or arrived while a worker was free
-		started time.Duration
-		waited  time.Duration // how long that task had waited
-		pace    pace
+		freed   int           // tasks taken since room was made
+		flow    flow
 		slot    time.Duration // time until which parked parcels fill the lane
 		// in the order of arrival: tasks that may have to be secured; some are over
 		pending  []*task
@@ -36,11 +32,6 @@ type lane struct {
 }
 
 const (
-	// A lane flows if it has recently begun a task that had not waited for long. Deliver waits for
-	// a full lane only while it flows; a slow or dead target has its excess parked.
-	flowLatest = 500 * time.Millisecond
-	flowWait   = 2 * time.Second
-
 	// group of a lane's workers at the gate, beside the groups of the callers of Call and Invoke
 	groupOfQueue = ""
 
@@ -49,64 +40,54 @@ const (
 )
 
 // push queues a task and ensures that a worker runs. If the queue is full, it waits while the lane
-// flows, and parks the parcel otherwise. It drops the task once ctx is done or the lane closed.
-func (l *lane) push(ctx context.Context, t *task) {
-	for {
-		l.mu.Lock()
-		closed, room, patient := l.mu.closed, l.mu.queue.hasRoom(t.parcel.Group), !t.impatient && l.flowsLocked()
-		if room && !closed {
-			l.queueLocked(t)
+// flows, and otherwise reports that the parcel must be parked. It drops the task once ctx is done or
+// the lane closed.
+func (l *lane) push(ctx context.Context, t *task) (full bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for !l.mu.queue.hasRoom(t.parcel.Group) {
+		if t.impatient || !l.mu.flow.lasts(l.elapsed()) {
+			return true
 		}
-		freed := l.roomLocked()
-		l.mu.Unlock()
-		switch {
-		case closed, room:
-			return
-		case !patient:
-			l.overflow(t)
-			return
-		}
-		look, cancel := context.WithTimeout(ctx, roomLook)
-		select {
-		case <-freed:
-		case <-look.Done():
-		}
-		cancel()
-		if ctx.Err() != nil {
-			return
+		if l.awaitRoomLocked(ctx); ctx.Err() != nil {
+			return false
 		}
 	}
-}
-
-// flowsLocked reports whether the lane takes tasks about as fast as they arrive.
-func (l *lane) flowsLocked() bool {
-	return l.elapsed()-l.mu.started < flowLatest && l.mu.waited < flowWait
-}
-
-// roomLocked returns a channel that is closed when there may be room.
-func (l *lane) roomLocked() chan struct{} {
-	if l.mu.room == nil {
-		l.mu.room = make(chan struct{})
+	if l.mu.closed {
+		return false
 	}
-	return l.mu.room
-}
-
-func (l *lane) tellRoomLocked() {
-	l.mu.freed = 0
-	if l.mu.room != nil {
-		close(l.mu.room)
-		l.mu.room = nil
-	}
-}
-
-func (l *lane) queueLocked(t *task) {
 	t.began = l.elapsed()
-	if l.mu.queue.size == 0 && l.mu.workers < l.limits.Concurrency && l.places.hasFree() {
-		l.mu.started, l.mu.waited = t.began, 0 // a worker is free: the task counts as begun
+	if l.mu.queue.size == 0 && l.mu.workers < l.limits.Concurrency && l.calls.Load() < int64(l.limits.Concurrency) {
+		l.mu.flow.count(t.began, t.began, 0) // a worker is free: the task counts as begun
 	}
 	l.mu.queue.push(t)
 	l.watchLocked(t)
 	l.hireLocked()
+	return false
+}
+
+// awaitRoomLocked waits until there may be room, and releases the lock meanwhile.
+func (l *lane) awaitRoomLocked(ctx context.Context) {
+	if l.mu.room == nil {
+		l.mu.room, l.mu.freed = make(chan struct{}), 0
+	}
+	room := l.mu.room
+	l.mu.Unlock()
+	defer l.mu.Lock()
+	look, cancel := context.WithTimeout(ctx, roomLook)
+	defer cancel()
+	select {
+	case <-room:
+	case <-look.Done():
+	}
+}
+
+// tellRoomLocked wakes the callers that wait for room.
+func (l *lane) tellRoomLocked() {
+	if l.mu.room != nil {
+		close(l.mu.room)
+		l.mu.room = nil
+	}
 }
 
 // hireLocked starts a worker if there is work for one more.
@@ -121,15 +102,15 @@ func (l *lane) hireLocked() {
 // attempts other calls of the target get their turn.
 func (l *lane) work() {
 	var tasks []*task
-	take := func() { tasks = l.take() }
-	admit := l.admit
-	for admit(l.attempts.open, groupOfQueue, l.groups(), take) { // once it is not admitted, the lane is over
+	take := func() int { tasks = l.take(); return len(tasks) }
+	next := turn{group: groupOfQueue, weight: l.groups()}
+	for l.admit(l.attempts.open, next, take) { // once it is not admitted, the lane is over
 		if len(tasks) == 0 {
 			l.places.free()
 			return
 		}
 		l.attempt(tasks)
-		admit = l.admitAgain
+		next.placed, next.weight = true, l.groups()
 	}
 }
 
@@ -142,61 +123,28 @@ func (l *lane) groups() int {
 }
 
 // take takes the next batch, when the rate admits it. It returns an empty batch if the worker is to
-// end.
+// end. A batch may grow while it waits for the rate; then the next wait is longer.
 func (l *lane) take() (tasks []*task) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.paceLocked() {
-		l.mu.workers--
-		return nil
+	if n := min(l.mu.queue.size, l.limits.Batch); l.limiter != nil && n > 0 {
+		l.mu.Unlock()
+		l.pace(n, l.attempts.open.Done())
+		l.mu.Lock()
 	}
-	now := l.elapsed()
 	for len(tasks) < l.limits.Batch && l.mu.queue.size > 0 {
-		t := l.mu.queue.pop()
-		tasks = append(tasks, t)
-		l.mu.started, l.mu.waited = now, now-t.began
-	}
-	l.mu.pace.count(now, len(tasks))
-	l.payLocked(len(tasks))
-	if l.mu.freed += len(tasks); l.mu.freed >= roomEvery || l.mu.queue.size == 0 {
-		l.tellRoomLocked()
+		tasks = append(tasks, l.mu.queue.pop())
 	}
 	if len(tasks) == 0 {
 		l.mu.workers--
+		return nil
+	}
+	l.mu.flow.count(l.elapsed(), tasks[len(tasks)-1].began, len(tasks))
+	if l.mu.freed += len(tasks); l.mu.room != nil && (l.mu.freed >= roomEvery || l.mu.queue.size == 0) {
+		l.tellRoomLocked()
 	}
 	l.hireLocked()
 	return tasks
-}
-
-// paceLocked waits until the rate admits the next batch, and releases the lock meanwhile. Only one
-// worker does at a time. It returns false if there is no work for this worker.
-func (l *lane) paceLocked() bool {
-	if l.mu.closed || l.mu.queue.size == 0 {
-		return false
-	}
-	n := min(l.mu.queue.size, l.limits.Batch) - l.mu.paid
-	if l.limiter == nil || n <= 0 {
-		return true
-	}
-	l.mu.paid += n
-	if delay := l.reserve(n); delay > 0 {
-		l.mu.Unlock()
-		clock.Pause(delay, l.attempts.open.Done())
-		l.mu.Lock()
-	}
-	return !l.mu.closed
-}
-
-// payLocked charges the rate for a taken batch. The batch may have grown while it waited; then the
-// next wait is longer.
-func (l *lane) payLocked(n int) {
-	if l.limiter == nil {
-		return
-	}
-	if l.mu.paid -= n; l.mu.paid < 0 {
-		l.reserve(-l.mu.paid)
-		l.mu.paid = 0
-	}
 }
 
 // close drops the waiting tasks: their sources still have them. Attempts under way continue.
@@ -209,19 +157,4 @@ func (l *lane) close() {
 		l.mu.securing.Stop()
 	}
 	l.tellRoomLocked()
-}
-
-// pace measures the tasks that a lane takes each second.
-type pace struct {
-	since     time.Duration
-	n         int
-	perSecond float64
-}
-
-// count adds n taken tasks.
-func (p *pace) count(now time.Duration, n int) {
-	p.n += n
-	if passed := now - p.since; passed >= time.Second {
-		*p = pace{since: now, perSecond: float64(p.n) / passed.Seconds()}
-	}
 }

@@ -2,7 +2,6 @@ package deliver
 
 import (
 	"errors"
-	"time"
 
 	"github.com/mayflydb/mayfly/target"
 )
@@ -11,8 +10,8 @@ import (
 // lanes that several ARNs share.
 const lanesMax = 1000
 
-// lane returns the lane for an ARN, and creates it if necessary. The lane is not discarded until
-// the caller releases it.
+// lane returns the lane for an ARN, and creates it if necessary. The caller counts as a user, so that
+// the lane is not discarded, until it subtracts itself.
 func (d *Courier) lane(arn string) (*lane, error) {
 	l, err := d.o.Resolver.Resolve(arn)
 	switch {
@@ -38,9 +37,6 @@ func (d *Courier) lane(arn string) (*lane, error) {
 	return known, nil
 }
 
-// release reports that the caller of Courier.lane no longer uses it.
-func (l *lane) release() { l.users.Add(-1) }
-
 // hasRoomLocked reports whether another lane may be created. It discards idle lanes when there are
 // many; they are created again on demand.
 func (d *Courier) hasRoomLocked() bool {
@@ -59,24 +55,14 @@ func (d *Courier) hasRoomLocked() bool {
 func (l *lane) forget() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := l.elapsed()
 	switch {
-	case l.users.Load() > 0, l.mu.queue.size > 0, l.mu.workers > 0, l.calls.Load() > 0, l.mu.slot > now:
+	case l.users.Load() > 0, l.mu.queue.size > 0, l.mu.workers > 0, l.calls.Load() > 0, l.mu.slot > l.elapsed():
 		return false
-	case l.limiter != nil && l.limiter.TokensAt(time.Time{}.Add(now)) < float64(l.limiter.Burst()):
+	case l.limiter != nil && l.limiter.TokensAt(l.now()) < float64(l.limiter.Burst()):
 		return false
 	}
 	if l.mu.securing != nil {
 		l.mu.securing.Stop()
 	}
 	return true
-}
-
-// nameOf returns the name of a parcel's lane for metrics, or its ARN if there is no lane.
-func (d *Courier) nameOf(parcel Parcel) string {
-	if l, err := d.lane(parcel.Delivery.TargetARN); err == nil {
-		defer l.release()
-		return l.name
-	}
-	return parcel.Delivery.TargetARN
 }

@@ -36,16 +36,6 @@ const (
 	maxAgeDefault      = 24 * time.Hour
 )
 
-func (p Policy) withDefaults() Policy {
-	if p.MaxAttempts <= 0 {
-		p.MaxAttempts = maxAttemptsDefault
-	}
-	if p.MaxAge <= 0 {
-		p.MaxAge = maxAgeDefault
-	}
-	return p
-}
-
 // Origin identifies the source of a parcel, across restarts.
 type Origin struct {
 	Kind string // selects OnEnd and OnAttempt; "": neither

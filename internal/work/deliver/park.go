@@ -28,7 +28,7 @@ func (d *Courier) failed(t *task, err error) {
 		next := t.parcel
 		next.Delivery.Attempt++
 		d.observe(t, Parked, e.Code)
-		d.park(t, next, due, func() { d.settled(t) })
+		d.park(t, next, due, t.done)
 	}
 }
 
@@ -41,16 +41,6 @@ func (b Backoff) After(attempt int, jitter float64) time.Duration {
 // pause returns the n-th pause without jitter, from 1 on.
 func (b Backoff) pause(n int) time.Duration {
 	return retry.Policy{First: b.First, Most: b.Most}.Pause(n)
-}
-
-// settled calls the done of a task, once the consequence of its attempt is durable. The done of a slow
-// task was called when its parcel was secured.
-func (d *Courier) settled(t *task) {
-	if t.secured == nil { // the task is over, so secured no longer changes
-		t.done()
-		return
-	}
-	d.slow.end(t)
 }
 
 // park writes a task's parcel as an item that expires at due, and calls done when that is durable.
@@ -79,25 +69,14 @@ func (d *Courier) park(t *task, parcel Parcel, due time.Time, done func()) {
 	d.writer.addBehind(partPuts(d.parked, t.stored.key, parcel.Delivery.ID, parts), put(d.parked, item, done))
 }
 
-// partPuts returns the writes of a body's parts.
-func partPuts(table string, key partKey, id string, parts [][]byte) []write {
-	puts := make([]write, len(parts))
-	for i, part := range parts {
-		item := key(id, i)
-		item[attrBody] = attr.B(part)
-		puts[i] = put(table, item, nil)
-	}
-	return puts
-}
-
 // endedKept is the time for which the end of a parcel with deleted parts is recorded. It exceeds
 // the time for which a stream may repeat the parcel's records: 24 hours at Amazon.
 const endedKept = 48 * time.Hour
 
-// unpark deletes the stored item and parts of an ended task. The parts are deleted last, after the
-// end is recorded: an item without parts and without that record is damaged. It calls done when the
-// deletion is certain.
-func (d *Courier) unpark(t *task, done func()) {
+// finish deletes the stored item and parts of a task whose parcel has ended. The parts are deleted
+// last, after the end is recorded: an item without parts and without that record is damaged. It calls
+// the task's done when the deletion is certain.
+func (d *Courier) finish(t *task) {
 	id := t.parcel.Delivery.ID
 	var first []write
 	if t.secured != nil {
@@ -106,9 +85,11 @@ func (d *Courier) unpark(t *task, done func()) {
 	if t.stored.parts > 0 {
 		ended := t.stored.endedKey(id)
 		ended[attrDue], ended[attrParts] = attr.Seconds(d.o.Now().Add(endedKept)), attr.Int(t.stored.parts)
-		first = append(first, put(d.parked, ended, done))
+		first = append(first, put(d.parked, ended, t.done))
 	} else {
-		defer done()
+		defer t.done()
 	}
-	d.writer.addBehind(first, t.stored.removals(d.parked, id)...)
+	if len(first) > 0 {
+		d.writer.addBehind(first, partRemovals(d.parked, t.stored.key, id, t.stored.parts)...)
+	}
 }

@@ -171,7 +171,7 @@ func (d *Courier) cleanUp(ctx context.Context, f timer.Firing) error {
 	err = retry.Until(ctx, d.o.Logger, retry.Calls, "look for a parked delivery", func() error {
 		item, err := d.item(ctx, retryKey(id, partParcel))
 		if err == nil && item == nil { // otherwise the parcel was handed over again
-			d.writer.add(bodyParts{parts, generation}.removals(d.parked, id)...)
+			d.writer.add(partRemovals(d.parked, bodyParts{parts, generation}.key, id, parts)...)
 		}
 		return err
 	})
@@ -259,11 +259,6 @@ const codeUnreadable = "UnreadableJob"
 // lose makes a dead letter of a damaged parked parcel.
 func (d *Courier) lose(p parked, message string, done func()) {
 	d.o.Logger.Error("a parked delivery cannot be read and becomes a dead letter", "id", p.parcel.Delivery.ID, "error", message)
-	t := &task{parcel: d.prepare(p.parcel), done: done, stored: p.stored, state: over}
-	if t.parcel.fits() != "" {
-		t.parcel.shrink()
-	}
-	t.parcel.Last = Failure{codeUnreadable, cutText(message, messageMax)}
-	t.target = d.nameOf(t.parcel)
-	d.bury(t, "")
+	p.parcel.Last = Failure{codeUnreadable, cutText(message, messageMax)}
+	d.giveUp(&task{parcel: p.parcel, done: done, stored: p.stored}, "")
 }

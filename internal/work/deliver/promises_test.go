@@ -33,7 +33,7 @@ func TestWriterOrder(t *testing.T) {
 func TestEndedIsUnparked(t *testing.T) {
 	d := &Courier{writer: newWriter(nil, nil), parked: RetriesTable}
 	done := false
-	d.unpark(&task{parcel: fullParcel(), secured: make(chan struct{})}, func() { done = true })
+	d.finish(&task{parcel: fullParcel(), secured: make(chan struct{}), done: func() { done = true }})
 	if w := d.writer.mu.waiting; !done || len(w) != 1 || w[0].request.DeleteRequest == nil || w[0].at.id != fullParcel().Delivery.ID {
 		t.Errorf("%+v is to be written; done: %t", w, done)
 	}

@@ -156,6 +156,8 @@ func (d *Courier) Deliver(ctx context.Context, parcel Parcel, done func()) {
 	d.accept(ctx, &task{parcel: parcel, done: done})
 }
 
+// accept hands a task to the lane of its target, unless there is no lane, or the parcel is too large
+// or too old.
 func (d *Courier) accept(ctx context.Context, t *task) {
 	select {
 	case <-d.ready:
@@ -164,33 +166,32 @@ func (d *Courier) accept(ctx context.Context, t *task) {
 	}
 	t.parcel = d.prepare(t.parcel)
 	t.target = t.parcel.Delivery.TargetARN
-	lane, err := d.laneOf(&t.parcel)
-	if err == nil {
-		t.target = lane.name
-		defer lane.release()
+	if wrong := t.parcel.fits(); wrong != "" {
+		t.parcel.shrink()
+		d.refuse(t, target.Permanent(codeTooLarge, wrong))
+		return
 	}
-	switch {
-	case err != nil:
-		t.state = over
-		d.observeResult(t, err)
-		d.failed(t, err)
-	case t.parcel.Waits > 0 && d.o.Now().Sub(t.parcel.First) > t.parcel.Policy.MaxAge:
-		t.state = over
+	lane, err := d.lane(t.target)
+	if err != nil {
+		d.refuse(t, err)
+		return
+	}
+	defer lane.users.Add(-1)
+	t.target = lane.name
+	if t.parcel.Waits > 0 && d.o.Now().Sub(t.parcel.First) > t.parcel.Policy.MaxAge {
 		if t.parcel.Last.Code == "" {
 			t.parcel.Last = Failure{codeBusy, "the target is too busy"}
 		}
 		d.bury(t, ExhaustedAge)
-	default:
-		lane.push(ctx, t)
+		return
+	}
+	if full := lane.push(ctx, t); full {
+		lane.overflow(t)
 	}
 }
 
-// laneOf returns a parcel's lane. It cuts a parcel that is too large to be stored, and returns an
-// error for it.
-func (d *Courier) laneOf(parcel *Parcel) (*lane, error) {
-	if wrong := parcel.fits(); wrong != "" {
-		parcel.shrink()
-		return nil, target.Permanent(codeTooLarge, wrong)
-	}
-	return d.lane(parcel.Delivery.TargetARN)
+// refuse handles a task without a lane as a failed attempt.
+func (d *Courier) refuse(t *task, err error) {
+	d.observeResult(t, err)
+	d.failed(t, err)
 }

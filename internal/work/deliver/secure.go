@@ -37,6 +37,7 @@ func (l *lane) armLocked() {
 // secure parks tasks that have waited too long, and secures attempts that run too long.
 func (l *lane) secure() {
 	var waited, attempted []*task
+	var dones []func() // of the sources of the attempted tasks
 	l.mu.Lock()
 	l.mu.securing = nil
 	now := l.elapsed()
@@ -54,6 +55,8 @@ func (l *lane) secure() {
 			waited = append(waited, t)
 		case taken:
 			t.secured = make(chan struct{})
+			dones = append(dones, t.done)
+			t.done = func() { l.slow.end(t) }
 			l.slow.add(t)
 			attempted = append(attempted, t)
 		}
@@ -63,8 +66,8 @@ func (l *lane) secure() {
 	}
 	l.armLocked()
 	l.mu.Unlock()
-	for _, t := range attempted {
-		l.park(t, t.parcel, l.o.Now().Add(l.limits.Timeout+secureMargin), t.done)
+	for i, t := range attempted {
+		l.park(t, t.parcel, l.o.Now().Add(l.limits.Timeout+secureMargin), dones[i])
 		close(t.secured)
 	}
 	for _, t := range waited {
@@ -93,7 +96,7 @@ func (l *lane) parkingTime(waits int) time.Duration {
 func (l *lane) slot(most time.Duration) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	perSecond := l.mu.pace.perSecond
+	perSecond := l.mu.flow.perSecond
 	if perSecond < 1 {
 		return 0
 	}

@@ -18,6 +18,14 @@ type turns struct {
 	}
 }
 
+// turn is a caller's request for a place.
+type turn struct {
+	group  string
+	weight int // turns of the group in each round: at least 1, and may differ at each request
+	// the caller has a place; it goes to the caller whose turn it is, which may be the same
+	placed bool
+}
+
 // waiter is a caller that waits.
 type waiter struct {
 	group    string
@@ -31,30 +39,21 @@ func newTurns(places int) *turns {
 	return t
 }
 
-// take waits for a place. It returns false, and takes none, if ctx is done before. weight is at least
-// 1, and may differ at each call.
-func (t *turns) take(ctx context.Context, group string, weight int) bool {
+// take waits for a place. It returns false, and the caller has no place, if ctx is done before.
+func (t *turns) take(ctx context.Context, next turn) bool {
 	t.mu.Lock()
-	if t.mu.free > 0 {
+	if next.placed {
+		t.mu.free++
+	}
+	if len(t.mu.waiting) == 0 && t.mu.free > 0 {
 		t.mu.free--
 		t.mu.Unlock()
 		return true
 	}
-	w := t.waitLocked(group, weight)
-	t.mu.Unlock()
-	return t.await(ctx, w)
-}
-
-// yield gives the caller's place to the next caller, and then waits for its own turn like take. It keeps
-// the place if there is no other caller.
-func (t *turns) yield(ctx context.Context, group string, weight int) bool {
-	t.mu.Lock()
-	if len(t.mu.waiting) == 0 {
-		t.mu.Unlock()
-		return true
+	w := t.waitLocked(next)
+	if t.mu.free > 0 {
+		t.admitLocked()
 	}
-	w := t.waitLocked(group, weight)
-	t.admitLocked()
 	t.mu.Unlock()
 	return t.await(ctx, w)
 }
@@ -75,14 +74,14 @@ func (t *turns) await(ctx context.Context, w *waiter) bool {
 }
 
 // waitLocked adds a caller after its group's latest: a round later, divided by the weight.
-func (t *turns) waitLocked(group string, weight int) *waiter {
-	w := &waiter{group: group, round: t.mu.round, admitted: make(chan struct{})}
+func (t *turns) waitLocked(next turn) *waiter {
+	w := &waiter{group: next.group, round: t.mu.round, admitted: make(chan struct{})}
 	for _, before := range t.mu.waiting {
-		if before.group == group {
+		if before.group == next.group {
 			w.round = before.round
 		}
 	}
-	w.round += 1 / float64(weight)
+	w.round += 1 / float64(next.weight)
 	at := len(t.mu.waiting)
 	for at > 0 && t.mu.waiting[at-1].round > w.round {
 		at--
@@ -95,24 +94,17 @@ func (t *turns) waitLocked(group string, weight int) *waiter {
 func (t *turns) free() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.mu.waiting) == 0 {
-		t.mu.free++
-		return
+	t.mu.free++
+	if len(t.mu.waiting) > 0 {
+		t.admitLocked()
 	}
-	t.admitLocked()
 }
 
-// admitLocked admits the caller whose turn it is.
+// admitLocked gives a free place to the caller whose turn it is.
 func (t *turns) admitLocked() {
 	next := t.mu.waiting[0]
 	t.mu.waiting = slices.Delete(t.mu.waiting, 0, 1)
 	t.mu.round = next.round
+	t.mu.free--
 	close(next.admitted)
-}
-
-// hasFree reports whether a place is free.
-func (t *turns) hasFree() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.mu.free > 0
 }

@@ -160,10 +160,7 @@ func (w *writer) fly(ctx context.Context) {
 // write writes a batch until all of it is durable, or ctx is done. If the endpoint refuses the
 // batch, its writes are made one by one, so that an impossible one does not prevent the others.
 func (w *writer) write(ctx context.Context, batch []write) error {
-	in := &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{}}
-	for _, b := range batch {
-		in.RequestItems[b.at.table] = append(in.RequestItems[b.at.table], b.request)
-	}
+	in := batchOf(batch)
 	err := retry.Until(ctx, w.log, retry.Calls, "write items", func() error { return w.try(ctx, in) })
 	if err == nil || ctx.Err() != nil {
 		return err
@@ -180,6 +177,15 @@ func (w *writer) write(ctx context.Context, batch []write) error {
 		}
 	}
 	return nil
+}
+
+// batchOf returns the call that makes writes.
+func batchOf(writes []write) *dynamodb.BatchWriteItemInput {
+	in := &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{}}
+	for _, w := range writes {
+		in.RequestItems[w.at.table] = append(in.RequestItems[w.at.table], w.request)
+	}
+	return in
 }
 
 var errUnprocessed = errors.New("the endpoint is overloaded")
