@@ -8,10 +8,11 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/engine"
 )
 
-// observe counts an answered request, and announces the change of a table that it made.
+// observe counts an answered request, and announces the change of a table that it may have made: an
+// operation can fail after its change is durable.
 func (db *DB) observe(operation string, _ int, code string, took time.Duration) {
 	db.metrics.Request(operation, code, took)
-	if code == "" && (operation == "CreateTable" || operation == "UpdateTable" || operation == "DeleteTable") {
+	if operation == "CreateTable" || operation == "UpdateTable" || operation == "DeleteTable" {
 		db.changes.announce(db.engine.HoldAll)
 	}
 }

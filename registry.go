@@ -24,9 +24,10 @@ type Registry = consume.Registry
 //	… start the readers, wait until each has registered …
 //	registered()
 //
-// A reader that waits for a table, as declared triggers and reminders do, is told of each change of
-// a table. From the answer to the change on, the clock waits until the reader has registered, or has
-// found nothing to read; otherwise an advance could overtake it.
+// A declared trigger or reminder whose table or stream is missing is told of each change of a table.
+// From the answer to the change on, the clock waits until that reader has registered, or has found
+// nothing to read; otherwise an advance could overtake it. A reader that still reads the stream of a
+// table that was replaced is overtaken: it comes to the new stream after the old one.
 func (db *DB) Registry() Registry {
 	return Registry{Changed: db.changes.await, Register: db.register}
 }
@@ -85,6 +86,10 @@ func (c *changes) await() (changed <-chan struct{}, looked func()) {
 	return c.next.made, sync.OnceFunc(c.next.looking.Done)
 }
 
+// lookLimit is the time for which the clock waits for readers that look at a change. A reminder looks
+// until it has scanned its table, which may be long or damaged.
+const lookLimit = 30 * time.Second
+
 // announce announces a change. It holds the clock until all readers that waited have looked.
 func (c *changes) announce(hold func() (release func())) {
 	c.mu.Lock()
@@ -96,8 +101,18 @@ func (c *changes) announce(hold func() (release func())) {
 	c.next = nil
 	release := hold()
 	close(next.made)
+	looked := make(chan struct{})
+	go func() {
+		defer close(looked)
+		next.looking.Wait()
+	}()
 	go func() {
 		defer release()
-		next.looking.Wait()
+		limit := time.NewTimer(lookLimit)
+		defer limit.Stop()
+		select {
+		case <-looked:
+		case <-limit.C:
+		}
 	}()
 }

@@ -20,23 +20,25 @@ var awaiting = retry.Policy{First: time.Second, Most: time.Minute}
 //
 // If the registry announces changes of tables, AwaitStream makes no calls while it waits. The caller
 // must call looked when its reader has registered, or if it will not read the stream; see
-// Registry.Changed. Before its first wait AwaitStream calls missing once, with the error if there
-// was one.
-func AwaitStream(ctx context.Context, db *dynamodb.Client, registry Registry, table, last string, missing func(error)) (arn string, looked func()) {
-	said, before := false, func() {} // before is for the change that ended the last wait
+// Registry.Changed. AwaitStream calls missing before it waits for another reason than before: the table
+// has no such stream (err is nil), there is no table, or the call fails.
+func AwaitStream(ctx context.Context, db *dynamodb.Client, registry Registry, name, last string, missing func(error)) (arn string, looked func()) {
+	before := func() {} // for the change that ended the last wait
+	lacked := ""
 	for pauses := awaiting.Start(); ctx.Err() == nil; {
 		changed, now := registry.NextChange()
-		out, err := db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &table})
+		out, err := db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &name})
 		if err == nil && out.Table.LatestStreamArn != nil && *out.Table.LatestStreamArn != last {
 			return *out.Table.LatestStreamArn, func() { before(); now() }
 		}
-		if !said && ctx.Err() == nil {
+		if lacks := lacking(err); lacks != lacked && ctx.Err() == nil {
 			missing(err)
-			said = true
+			lacked = lacks
 		}
 		before() // that change made no new stream of this table
 		before = now
-		if changed == nil || err != nil && !gone(err) {
+		if changed == nil || lacked == answer {
+			before() // the clock does not wait for a pause
 			pauses.Wait(ctx)
 			continue
 		}
@@ -49,14 +51,32 @@ func AwaitStream(ctx context.Context, db *dynamodb.Client, registry Registry, ta
 	return "", before
 }
 
-// LogNoStream logs why AwaitStream waits. err is what AwaitStream passes to missing.
-func LogNoStream(log *slog.Logger, table string, err error) {
+// What a reader can lack.
+const (
+	answer = "answer"
+	table  = "table"
+	stream = "stream"
+)
+
+// lacking returns the reason for a wait. err is the error of the look, if there was one.
+func lacking(err error) string {
 	switch {
 	case err == nil:
-		log.Warn("the table has no stream to read; waiting until one is enabled", "table", table)
+		return stream
 	case gone(err):
-		log.Warn("the table does not exist; waiting until it is created", "table", table)
+		return table
+	}
+	return answer
+}
+
+// LogNoStream logs why AwaitStream waits. err is what AwaitStream passes to missing.
+func LogNoStream(log *slog.Logger, name string, err error) {
+	switch lacking(err) {
+	case stream:
+		log.Warn("the table has no stream to read; waiting until one is enabled", "table", name)
+	case table:
+		log.Warn("the table does not exist; waiting until it is created", "table", name)
 	default:
-		log.Warn("looking for the table's stream failed; trying again", "table", table, "error", err)
+		log.Warn("looking for the table's stream failed; trying again", "table", name, "error", err)
 	}
 }

@@ -2,13 +2,18 @@ package consume_test
 
 import (
 	"context"
+	"errors"
+	"io"
 	"net/http"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go"
 
 	"github.com/mayflydb/mayfly"
 	"github.com/mayflydb/mayfly/internal/work/consume"
@@ -51,6 +56,48 @@ func TestAwaitStream(t *testing.T) {
 			t.Errorf("found %q after %s", arn, time.Since(began))
 		}
 		stop()
+	})
+}
+
+// refused answers calls with an error that is not about the table, until it is told not to.
+type refused struct {
+	dynamodb.HTTPClient
+	refuses *atomic.Bool
+}
+
+func (c refused) Do(r *http.Request) (*http.Response, error) {
+	if !c.refuses.Load() {
+		return c.HTTPClient.Do(r)
+	}
+	body := `{"__type":"com.amazonaws.dynamodb.v20120810#AccessDeniedException","message":"no"}`
+	return &http.Response{StatusCode: http.StatusBadRequest, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}, nil
+}
+
+// AwaitStream reports each reason for its wait when it begins: here a refused call, and then a missing
+// table.
+func TestAwaitStreamReasons(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := open(t, "", mayfly.Options{})
+		o := e.db.Options()
+		refuses := new(atomic.Bool)
+		refuses.Store(true)
+		o.HTTPClient = refused{o.HTTPClient, refuses}
+		var reasons []string
+		stop := run(t, func(ctx context.Context) error {
+			_, looked := consume.AwaitStream(ctx, dynamodb.New(o), consume.Registry{}, "events", "", func(err error) {
+				api, _ := errors.AsType[smithy.APIError](err)
+				reasons = append(reasons, api.ErrorCode())
+			})
+			looked()
+			return nil
+		})
+		time.Sleep(time.Hour)
+		refuses.Store(false)
+		time.Sleep(time.Hour)
+		stop()
+		if want := []string{"AccessDeniedException", "ResourceNotFoundException"}; !slices.Equal(reasons, want) {
+			t.Errorf("reported %v, want %v", reasons, want)
+		}
 	})
 }
 

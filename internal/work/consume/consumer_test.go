@@ -319,6 +319,27 @@ func TestLatest(t *testing.T) {
 	})
 }
 
+// A consumer of a stream that is younger than itself receives all its records. That was its first run:
+// a later one that would begin at the end goes on where it was.
+func TestSinceCreation(t *testing.T) {
+	everywhere(t, mayfly.Options{}, func(t *testing.T, e *endpoint) {
+		e.table(t, "events")
+		e.put(t, "events", "old", 0, 40)
+		s := newSeen()
+		c := e.consumer(t, "events", s)
+		c.Start = consume.SinceCreation
+		stop := run(t, c.Run)
+		await(t, "all have come", func() bool { return s.count() >= 40 })
+		stop()
+		e.put(t, "events", "new", 0, 40)
+		c = e.consumer(t, "events", s)
+		c.Start = consume.Latest
+		run(t, c.Run)
+		await(t, "what is new has come", func() bool { return s.count() >= 80 })
+		s.once(t, 80)
+	})
+}
+
 // At an endpoint that does not reveal the position of LATEST, the consumer saves the instant
 // instead.
 func TestLatestElsewhere(t *testing.T) {
@@ -442,16 +463,22 @@ func TestTrimmedShard(t *testing.T) {
 	}
 }
 
-// A consumer that began at the end of the stream and loses its rows begins there again, and reports
+// A consumer that stores its start and loses its rows begins at the end of the stream, and reports
 // that it may have missed records.
 func TestBeginsAnew(t *testing.T) {
+	for _, start := range []consume.Start{consume.Latest, consume.SinceCreation} {
+		t.Run(fmt.Sprint(start), func(t *testing.T) { testBeginsAnew(t, start) })
+	}
+}
+
+func testBeginsAnew(t *testing.T, start consume.Start) {
 	for _, exclusive := range []bool{true, false} {
 		e := open(t, "", mayfly.Options{Shards: 1})
 		e.table(t, "events")
 		s := newSeen()
 		lost := make(chan string, 10)
 		c := e.consumer(t, "events", s)
-		c.Start, c.Leases = consume.Latest, lease.Options{Exclusive: exclusive, Duration: time.Second}
+		c.Start, c.Leases = start, lease.Options{Exclusive: exclusive, Duration: time.Second}
 		c.Lost = func(shard string) { lost <- shard }
 		stop := run(t, c.Run)
 		begun := func() bool {
@@ -476,6 +503,9 @@ func TestBeginsAnew(t *testing.T) {
 		e.put(t, "events", "c", 0, 10)
 		await(t, "what is new has come", func() bool { return s.of("insert c9") == 1 })
 		stop()
+		if n := s.of("insert a0"); n != 1 {
+			t.Errorf("exclusive %v: a record from before came %d times", exclusive, n)
+		}
 		if len(lost) > 0 {
 			t.Errorf("exclusive %v: Lost was told %d times more", exclusive, len(lost))
 		}

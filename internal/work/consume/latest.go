@@ -47,7 +47,7 @@ func (w *worker) begin(ctx context.Context, shards []types.Shard, rows map[strin
 
 // note stores the start and returns the present rows.
 func (w *worker) note(ctx context.Context, shards []types.Shard, rows map[string]lease.Row) (map[string]lease.Row, error) {
-	if w.Start == SinceCreation {
+	if w.Start == SinceCreation && !w.begun {
 		shards = nil // each is read from its oldest record
 	}
 	start := startNoted

@@ -9,10 +9,10 @@ type Registry struct {
 	// advance of the clock waits until the consumer has passed all durable records.
 	Register func(consumer, streamARN string) Progress
 
-	// Changed returns a channel that is closed when a table is next created, changed or deleted.
-	// From the answer to that operation on, every advance of the clock waits until looked is
-	// called: so a reader that registers first misses no advance. looked must be called, even if
-	// the change does not come; further calls have no effect.
+	// Changed returns a channel that is closed when a table is next created, changed or deleted, or
+	// may have been. From the answer to that operation on, advances of the clock wait until looked
+	// is called, with a limit: so a reader that registers first misses no advance. looked must be
+	// called, even if the change does not come; further calls have no effect.
 	Changed func() (changed <-chan struct{}, looked func())
 }
 

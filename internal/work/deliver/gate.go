@@ -77,14 +77,14 @@ func (g *gate) enter(ctx context.Context, group string, n int) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	begin := func() int {
+	awaitRate := func() int {
 		g.pace(n, ctx.Done())
 		if ctx.Err() != nil {
 			return 0
 		}
 		return n
 	}
-	if !g.admit(ctx, turn{group: group, weight: 1}, begin) {
+	if !g.admit(ctx, turn{group: group, weight: 1}, awaitRate) {
 		return ctx.Err()
 	}
 	if ctx.Err() != nil || !g.begin() {

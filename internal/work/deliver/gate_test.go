@@ -241,3 +241,21 @@ func TestGateStop(t *testing.T) {
 		}
 	})
 }
+
+// Once the courier ends, a worker that waits for the rate takes no tasks: the rate has not admitted
+// them, and their sources still have them.
+func TestNothingIsTakenAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &lane{gate: openGate(target.Limits{PerSecond: 1, Batch: 1})}
+		l.limiter.ReserveN(l.now(), 1)
+		l.mu.workers = 1
+		l.mu.queue.push(&task{})
+		taken := make(chan []*task)
+		go func() { taken <- l.take() }()
+		synctest.Wait()
+		l.attempts.close()
+		if got := <-taken; got != nil || l.mu.workers != 0 || l.mu.queue.size != 1 {
+			t.Errorf("%d tasks are taken before their turn; %d workers, %d in the queue", len(got), l.mu.workers, l.mu.queue.size)
+		}
+	})
+}

@@ -132,7 +132,8 @@ func (l *lane) take() (tasks []*task) {
 		l.pace(n, l.attempts.open.Done())
 		l.mu.Lock()
 	}
-	for len(tasks) < l.limits.Batch && l.mu.queue.size > 0 {
+	over := l.attempts.open.Err() != nil // perhaps before the rate admitted the batch
+	for !over && len(tasks) < l.limits.Batch && l.mu.queue.size > 0 {
 		tasks = append(tasks, l.mu.queue.pop())
 	}
 	if len(tasks) == 0 {
