@@ -176,9 +176,9 @@ func showSteps(out io.Writer, b bar) func(bench.Step) {
 		}
 		switch {
 		case b.terminal != nil:
-			b.draw(int64(s.Done), int64(s.Total), text)
+			b.draw(int64(s.Part), int64(s.Total), text)
 		case s.Result != "":
-			fmt.Fprintf(out, "%d/%d %s\n", s.Done, s.Total, text)
+			fmt.Fprintf(out, "%d/%d %s\n", s.Part, s.Total, text)
 		}
 	}
 }

@@ -66,9 +66,9 @@ func (c *scenarioCaller) numbers() numbers {
 	return n
 }
 
-// farDeadline returns a deadline after the run, in epoch seconds. Numbers of items spread them.
-func farDeadline(item int) string {
-	return strconv.FormatInt(afterRun.Unix()+int64(item)%deadlineSpread, 10)
+// farDeadline returns a deadline after the run, in epoch seconds. Different numbers have different ones.
+func farDeadline(number int) string {
+	return strconv.FormatInt(afterRun.Unix()+int64(number)%deadlineSpread, 10)
 }
 
 var (
@@ -146,7 +146,7 @@ func (w *work) callers(connections int) []caller {
 func (w *work) complete(ctx context.Context, e *endpoint) error {
 	wanted := w.end - int(w.taken.Load())
 	limit := workLimit + time.Duration(wanted/gracePerS)*time.Second
-	total, _, err := load(ctx, e.address, w.callers(workConnections), limit, 0)
+	total, _, err := load(ctx, e.address, w.callers(workConnections), limit)
 	if err != nil {
 		return err
 	}

@@ -55,7 +55,7 @@ func startChild(ctx context.Context, line []string) (*child, error) {
 		}
 	}
 	if err = c.stop(); err == nil {
-		err = fmt.Errorf("%s does not listen", c.command)
+		err = fmt.Errorf("%s does not listen within %s: %s", c.command, childStartLimit, c.said())
 	}
 	return nil, err
 }
@@ -71,17 +71,22 @@ func (c *child) interrupt() error {
 	return os.ErrProcessDone
 }
 
+// said returns the end of the standard error of a process that has ended.
+func (c *child) said() []byte {
+	const most = 4 << 10
+	text := bytes.TrimSpace(c.errors.Bytes())
+	return text[max(len(text)-most, 0):]
+}
+
 // stop asks the process to end, and kills it after a limit. The error has the end of its standard
-// error.
+// error. It may be called once.
 func (c *child) stop() error {
 	if c.killed {
 		return nil
 	}
 	c.ask()
 	if err := c.command.Wait(); err != nil {
-		const most = 4 << 10
-		text := bytes.TrimSpace(c.errors.Bytes())
-		return fmt.Errorf("%s: %w: %s", c.command, err, text[max(len(text)-most, 0):])
+		return fmt.Errorf("%s: %w: %s", c.command, err, c.said())
 	}
 	return nil
 }

@@ -164,7 +164,7 @@ func (s *expiryRun) idle() time.Duration {
 	return pick(s.Quick, idleQuick, idleTime)
 }
 
-// attend starts the readers of streams, and prepares the calls.
+// attend starts the readers of streams, and the calls.
 func (s *expiryRun) attend(ctx context.Context) (err error) {
 	if s.beside {
 		if err := s.attendBeside(ctx); err != nil {
@@ -175,7 +175,9 @@ func (s *expiryRun) attend(ctx context.Context) (err error) {
 		if s.watch, err = s.watchStream(ctx, s.main, s.plan); err != nil {
 			return err
 		}
-		s.calls = s.endpoint.foreground()
+		if s.calls, err = s.endpoint.startForeground(ctx); err != nil {
+			return err
+		}
 	}
 	if time.Now().After(s.plan.first.Add(-s.idle())) {
 		return errPreparing
@@ -218,21 +220,20 @@ func (s *expiryRun) attendBeside(ctx context.Context) (err error) {
 
 // observe measures the idle phase, waits for the removals, and returns the result.
 func (s *expiryRun) observe(ctx context.Context) (*Expiry, error) {
-	// the first calls are slower, and do not count
-	if _, err := s.calls.run(ctx, time.Until(s.plan.first.Add(-s.idle()))); err != nil {
+	if err := pause(ctx, time.Until(s.plan.first.Add(-s.idle()))); err != nil {
 		return nil, err
 	}
-	calm, err := s.calls.run(ctx, time.Until(s.plan.first))
+	s.calls.phase() // the first calls are slower, and do not count
+	if err := pause(ctx, time.Until(s.plan.first)); err != nil {
+		return nil, err
+	}
+	calm := s.calls.phase()
+	cpu := s.endpoint.cpuEach()
+	perS, err := s.await(ctx)
 	if err != nil {
 		return nil, err
 	}
-	cpu := s.endpoint.cpuEach()
-	stop := s.calls.start(ctx)
-	perS, err := s.await(ctx)
-	during, failed := stop()
-	if err := errors.Join(err, failed); err != nil {
-		return nil, err
-	}
+	during := s.calls.phase()
 	found := &Expiry{Experiment: s.name, About: s.about, Target: s.endpoint.name, Items: s.plan.items}
 	if s.plan.spread == 0 {
 		found.DrainPerS = round(perS)
@@ -253,9 +254,9 @@ func (s *expiryRun) observe(ctx context.Context) (*Expiry, error) {
 
 // problems counts the errors of the calls.
 func (s *expiryRun) problems(p phase) {
-	for line, calls := range p {
-		if calls != nil && calls.errors > 0 {
-			s.problem(calls.errors, fmt.Sprintf("%s beside %s at %s: %s", s.calls.lines[line].operation, s.name, s.endpoint.name, calls.problem))
+	for operation, calls := range p {
+		if calls.errors > 0 {
+			s.problem(calls.errors, fmt.Sprintf("%s beside %s at %s: %s", operation, s.name, s.endpoint.name, calls.problem))
 		}
 	}
 }
@@ -364,6 +365,7 @@ func (e *endpoint) countItems(ctx context.Context, t *table) (total int, err err
 
 // stop ends the readers.
 func (s *expiryRun) stop() error {
+	s.calls.stop()
 	var errs []error
 	for _, reader := range s.readers {
 		errs = append(errs, reader.close())

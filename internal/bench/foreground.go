@@ -2,86 +2,141 @@ package bench
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"sync"
 	"time"
 )
 
-// foreground makes GetItem and PutItem calls at a steady rate while items expire. The load is open:
+// foreground makes calls at a steady rate, and separates the latencies of phases. The load is open:
 // a call that starts late because the one before it was slow counts from its planned start.
 type foreground struct {
-	address string
-	lines   [2]foregroundLine
+	lines   []*line
+	cancel  context.CancelFunc
+	running sync.WaitGroup
 }
 
-// foregroundLine has the calls of one operation.
-type foregroundLine struct {
+// line is a connection with calls of one kind.
+type line struct {
 	operation string
-	callers   []caller
+	caller    caller
+	conn      *conn
+
+	mu    sync.Mutex // guards the following
+	tally tally      // of the current phase
 }
 
 const (
-	foregroundConnections = 2                    // per operation
-	foregroundEvery       = 4 * time.Millisecond // between the calls of a connection
-	foregroundItems       = 1000
-	foregroundPerS        = foregroundConnections * int(time.Second/foregroundEvery)
-	foregroundMost        = 2 * time.Hour // longer than any expiry
+	foregroundLines  = 2                    // connections per operation
+	foregroundEvery  = 4 * time.Millisecond // between the calls of a connection
+	foregroundItems  = 1000
+	foregroundBehind = time.Second // maximum lag of a connection behind its rate
+	foregroundPerS   = foregroundLines * int(time.Second/foregroundEvery)
 )
 
-// phase has the counts of a part of an experiment, by line.
-type phase [2]*tally
-
-// foreground returns calls to a table of items.
-func (e *endpoint) foreground() *foreground {
-	f := &foreground{address: e.address}
-	for i, name := range []string{scenarioGet, scenarioPut} {
+// startForeground makes GetItem and PutItem calls to a table of items until stop.
+func (e *endpoint) startForeground(ctx context.Context) (*foreground, error) {
+	f := &foreground{}
+	ctx, f.cancel = context.WithCancel(ctx)
+	for _, name := range []string{scenarioGet, scenarioPut} {
 		s := *scenarioNamed(name)
 		s.table = tableForeground
-		f.lines[i] = foregroundLine{s.operation, e.callers(&s, foregroundConnections)}
-	}
-	return f
-}
-
-// run makes calls for a time. Without calls, as a nil foreground, it waits.
-func (f *foreground) run(ctx context.Context, d time.Duration) (p phase, err error) {
-	if f == nil {
-		return p, pause(ctx, d)
-	}
-	var errs [len(p)]error
-	var running sync.WaitGroup
-	for i, line := range f.lines {
-		running.Go(func() { p[i], _, errs[i] = load(ctx, f.address, line.callers, d, foregroundEvery) })
-	}
-	running.Wait()
-	return p, errors.Join(errs[:]...)
-}
-
-// start makes calls until stop, which returns their counts.
-func (f *foreground) start(ctx context.Context) (stop func() (phase, error)) {
-	ctx, cancel := context.WithCancel(ctx)
-	var p phase
-	var err error
-	var running sync.WaitGroup
-	running.Go(func() { p, err = f.run(ctx, foregroundMost) })
-	return func() (phase, error) {
-		cancel()
-		running.Wait()
-		if errors.Is(err, context.Canceled) {
-			err = nil
+		for _, c := range e.callers(&s, foregroundLines) {
+			opened, err := dial(ctx, e.address)
+			if err != nil {
+				f.stop()
+				return nil, err
+			}
+			f.lines = append(f.lines, &line{operation: s.operation, caller: c, conn: opened})
 		}
-		return p, err
+	}
+	for i, l := range f.lines {
+		offset := foregroundEvery * time.Duration(i) / time.Duration(len(f.lines))
+		f.running.Go(func() { l.run(ctx, offset) })
+	}
+	return f, nil
+}
+
+// stop is safe on a nil foreground, and a second time.
+func (f *foreground) stop() {
+	if f == nil {
+		return
+	}
+	f.cancel()
+	f.running.Wait()
+	for _, l := range f.lines {
+		l.conn.close()
 	}
 }
 
-// figures returns the latencies of both phases.
+// phase has the counts of a part of an experiment, by operation.
+type phase map[string]*tally
+
+// phase returns the counts since the last call; none for a nil foreground.
+func (f *foreground) phase() phase {
+	all := phase{}
+	if f == nil {
+		return all
+	}
+	for _, l := range f.lines {
+		if all[l.operation] == nil {
+			all[l.operation] = new(tally)
+		}
+		l.mu.Lock()
+		all[l.operation].merge(&l.tally)
+		l.tally = tally{}
+		l.mu.Unlock()
+	}
+	return all
+}
+
+func (l *line) run(ctx context.Context, offset time.Duration) {
+	for due := time.Now().Add(offset); ctx.Err() == nil; due = due.Add(foregroundEvery) {
+		if behind := time.Since(due); behind > foregroundBehind {
+			// an endpoint too slow for the rate does not get ever more calls
+			due = due.Add(behind - foregroundBehind)
+		}
+		begin := due
+		if wait := time.Until(due); wait > 0 {
+			if pause(ctx, wait) != nil {
+				return
+			}
+			begin = time.Now() // exclude the lateness of the client's timer
+		}
+		a, err := l.conn.call(l.caller.next())
+		took := time.Since(begin)
+		if err == nil {
+			_, err = judge(l.caller, a)
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		l.count(took, err)
+		if err != nil && a.status == 0 { // the connection is gone
+			return
+		}
+	}
+}
+
+func (l *line) count(took time.Duration, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil {
+		l.tally.fail(fmt.Errorf("%s: %w", l.operation, err))
+		return
+	}
+	l.tally.success(0, took)
+}
+
+// figures returns the latencies of two phases.
 func (f *foreground) figures(idle, during phase) (list []Foreground) {
 	if f == nil {
 		return nil
 	}
-	for line, i := range idle {
-		d := during[line]
+	for at := 0; at < len(f.lines); at += foregroundLines {
+		operation := f.lines[at].operation
+		i, d := idle[operation], during[operation]
 		list = append(list, Foreground{
-			Operation: f.lines[line].operation, PerS: foregroundPerS,
+			Operation: operation, PerS: foregroundPerS,
 			IdleP50MS: round(millis(i.latency.quantile(0.5))), DuringP50MS: round(millis(d.latency.quantile(0.5))),
 			IdleP99MS: round(millis(i.latency.quantile(0.99))), DuringP99MS: round(millis(d.latency.quantile(0.99))),
 			IdleCalls: i.calls, DuringCalls: d.calls,

@@ -12,7 +12,6 @@ const (
 	callsMax   = 10_000_000       // calls of one connection in a measurement
 	brokenMax  = 3                // consecutive lost connections after which a worker ends
 	answerTime = 30 * time.Second // limit for pending answers after the time is over
-	behindMost = time.Second      // maximum lag of a worker behind its rate
 )
 
 // tally has the counts of a measurement.
@@ -68,9 +67,9 @@ func inParallel(n int, work func(i int, t *tally)) (total *tally, took time.Dura
 }
 
 // load sends requests until d is over or the callers have no more, each caller over a connection of
-// its own, and waits for pending answers. A caller makes a call per interval every, or one after
-// another if that is zero. It returns the time from the first request to the last answer as took.
-func load(ctx context.Context, address string, callers []caller, d, every time.Duration) (total *tally, took time.Duration, err error) {
+// its own, and waits for pending answers. It returns the time from the first request to the last
+// answer as took.
+func load(ctx context.Context, address string, callers []caller, d time.Duration) (total *tally, took time.Duration, err error) {
 	workers := make([]worker, len(callers))
 	defer func() {
 		for i := range workers {
@@ -78,16 +77,15 @@ func load(ctx context.Context, address string, callers []caller, d, every time.D
 		}
 	}()
 	for i, c := range callers {
-		workers[i] = worker{address: address, caller: c, every: every}
+		workers[i] = worker{address: address, caller: c}
 		if workers[i].conn, err = dial(ctx, address); err != nil {
 			return new(tally), 0, errors.Join(err, ctx.Err())
 		}
 	}
-	begin := time.Now()
+	end := time.Now().Add(d)
 	total, took = inParallel(len(workers), func(i int, t *tally) {
 		workers[i].tally = t
-		workers[i].due = begin.Add(every * time.Duration(i) / time.Duration(len(workers)))
-		workers[i].run(ctx, begin.Add(d))
+		workers[i].run(ctx, end)
 	})
 	return total, took, ctx.Err()
 }
@@ -98,29 +96,23 @@ type worker struct {
 	address string
 	caller  caller
 	conn    *conn
-	broken  int           // consecutive lost connections
-	every   time.Duration // between the planned starts of calls; 0: none are planned
-	due     time.Time     // the planned start of the next call
+	broken  int // consecutive lost connections
 }
 
 // run makes calls until end, or until the caller has no more or the connection is beyond repair. One
-// goroutine that waits for all sockets with epoll would save 1 to 4 us of CPU per call, at the price
-// of a second, asynchronous client on Linux.
+// goroutine that waits for all sockets with epoll would save 1 to 4 us
+// of CPU per call, at the price of a second, asynchronous client on Linux.
 func (w *worker) run(ctx context.Context, end time.Time) {
 	w.conn.net.SetDeadline(end.Add(answerTime))
 	for now := time.Now(); now.Before(end) && w.calls+w.errors < callsMax; {
-		start := w.start(ctx, now)
 		request := w.caller.next()
 		if request == nil {
 			return
 		}
 		a, err := w.conn.call(request)
-		if ctx.Err() != nil {
-			return
-		}
-		now = time.Now()
+		then := time.Now()
 		if err == nil {
-			w.judge(a, now.Sub(start))
+			w.judge(a, then.Sub(now))
 		} else {
 			w.fail(err)
 			w.broken++
@@ -130,28 +122,10 @@ func (w *worker) run(ctx context.Context, end time.Time) {
 				return
 			}
 			w.conn.net.SetDeadline(end.Add(answerTime))
-			now = time.Now()
+			then = time.Now()
 		}
+		now = then
 	}
-}
-
-// start waits for the planned start of the next call, and returns the instant from which the call
-// counts. That is the planned start if it has passed, because the call before was slow. Otherwise it
-// is the end of the wait, which excludes the lateness of the client's timer.
-func (w *worker) start(ctx context.Context, now time.Time) time.Time {
-	if w.every == 0 {
-		return now
-	}
-	due := w.due
-	if least := now.Add(-behindMost); due.Before(least) { // a slow endpoint does not get ever more calls
-		due = least
-	}
-	w.due = due.Add(w.every)
-	if !now.Before(due) {
-		return due
-	}
-	pause(ctx, due.Sub(now)) // without time left the call fails, and does not count
-	return time.Now()
 }
 
 // judge counts an answer.

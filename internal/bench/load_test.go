@@ -45,7 +45,7 @@ func runLoad(t *testing.T, handler http.HandlerFunc, n, calls int, body string, 
 	for range n {
 		callers = append(callers, &countingCaller{request: rawRequest(address, "x", body), left: calls, judge: judge})
 	}
-	total, took, err := load(context.Background(), address, callers, time.Minute, 0)
+	total, took, err := load(context.Background(), address, callers, time.Minute)
 	if err != nil || took <= 0 {
 		t.Fatalf("took %v: %v", took, err)
 	}
@@ -129,7 +129,7 @@ func TestLoadEndsWithItsContext(t *testing.T) {
 	defer server.Close()
 	defer close(release)
 	address := strings.TrimPrefix(server.URL, "http://")
-	_, _, err := load(ctx, address, []caller{&countingCaller{request: rawRequest(address, "x", ""), left: 1}}, time.Minute, 0)
+	_, _, err := load(ctx, address, []caller{&countingCaller{request: rawRequest(address, "x", ""), left: 1}}, time.Minute)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
@@ -139,28 +139,7 @@ func TestLoadWithoutAServer(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	address := strings.TrimPrefix(server.URL, "http://")
 	server.Close()
-	if _, _, err := load(context.Background(), address, []caller{&countingCaller{left: 1}}, time.Second, 0); err == nil {
+	if _, _, err := load(context.Background(), address, []caller{&countingCaller{left: 1}}, time.Second); err == nil {
 		t.Error("no error")
-	}
-}
-
-// A load at a rate makes a call per interval. Calls that start late because the one before them was
-// slow count from their planned starts.
-func TestLoadAtARate(t *testing.T) {
-	var n atomic.Int64
-	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		if n.Add(1) == 1 {
-			time.Sleep(100 * time.Millisecond)
-		}
-	}))
-	defer server.Close()
-	address := strings.TrimPrefix(server.URL, "http://")
-	one := []caller{&countingCaller{request: rawRequest(address, "x", ""), left: 1000}}
-	got, _, err := load(t.Context(), address, one, 200*time.Millisecond, 10*time.Millisecond)
-	if err != nil || got.errors > 0 || got.calls < 2 || got.calls > 21 {
-		t.Fatalf("%d calls, %d errors (%s), %v", got.calls, got.errors, got.problem, err)
-	}
-	if late := got.latency.quantile(0.8); late < 20*time.Millisecond {
-		t.Errorf("the calls behind the slow one took %v", late)
 	}
 }

@@ -68,7 +68,7 @@ type Options struct {
 
 // Step is a part of a run.
 type Step struct {
-	Done, Total int // finished parts of the run: experiments, and scenarios in each round
+	Part, Total int // the part of the run that is under way: an experiment, or a scenario of a round
 	Text        string
 	Result      string // result; empty when the step begins
 }

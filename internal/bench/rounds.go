@@ -69,7 +69,7 @@ func (e *endpoint) measure(ctx context.Context, s *scenario, connections int, d 
 // measureServer loads a server and measures its CPU time until it is idle again.
 func measureServer(ctx context.Context, e *endpoint, callers []caller, d time.Duration) (sample, error) {
 	server, client := e.used(), selfCPU()
-	t, took, err := load(ctx, e.address, callers, d, 0)
+	t, took, err := load(ctx, e.address, callers, d)
 	if err != nil {
 		return sample{}, fmt.Errorf("%s: %w", e.name, err)
 	}
@@ -159,6 +159,7 @@ func (r *run) rounds(ctx context.Context, targets []target) (samples, error) {
 			slices.Reverse(cells)
 		}
 		for _, c := range cells {
+			r.progress.Part++
 			for _, t := range order {
 				if !t.has(c.scenario) {
 					continue
@@ -170,7 +171,6 @@ func (r *run) rounds(ctx context.Context, targets []target) (samples, error) {
 				}
 				all[c] = append(all[c], m)
 			}
-			r.progress.Done++
 		}
 	}
 	return all, nil

@@ -87,10 +87,10 @@ func (r *run) all(ctx context.Context) error {
 		return err
 	}
 	for _, x := range r.experiments() {
+		r.progress.Part++
 		if err := x.measure(r, ctx); err != nil {
 			return fmt.Errorf("%s: %w", x.name, err)
 		}
-		r.progress.Done++
 	}
 	for _, e := range r.endpoints {
 		r.report.Endpoints = append(r.report.Endpoints, Endpoint{

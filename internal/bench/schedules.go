@@ -18,7 +18,7 @@ const (
 	firingsPerS   = 500              // rate of even firings
 	besidePerS    = 50               // rate of another group during a burst
 	firingGrace   = 60 * time.Second // time for arrivals after the last instant
-	gracePerS     = 500              // plus one second for this many
+	gracePerS     = 500              // limits grow by one second for this many firings, or items
 	idleFor       = 3 * time.Second  // time for measuring the cost of pending schedules
 	pendingSlice  = 50_000           // pending schedules per step of the run
 	quietLimit    = time.Minute      // limit for compactions before that measurement

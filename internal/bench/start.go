@@ -82,8 +82,8 @@ func (r *run) startOnce(ctx context.Context) (ms float64, resident int64, err er
 	return ms, resident, errors.Join(err, e.close())
 }
 
-// fillDisk stores items in the directory of a server without any, and returns the bytes of disk per
-// item after the server's end.
+// fillDisk stores items in the directory that an empty server has left, and returns the bytes of disk
+// per item after the end of its own.
 func (r *run) fillDisk(ctx context.Context) (perItem float64, err error) {
 	empty, err := directoryBytes(r.serverDir(startName))
 	if err != nil {

@@ -59,7 +59,7 @@ func TestAwaitStream(t *testing.T) {
 	})
 }
 
-// refused answers calls with an error that is not about the table, until it is told not to.
+// refused answers calls with an error that is not about the table, while refuses is set.
 type refused struct {
 	dynamodb.HTTPClient
 	refuses *atomic.Bool
