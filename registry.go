@@ -10,7 +10,8 @@ import (
 )
 
 // Registry connects readers of streams in this process to the database. It has no use but to be
-// passed on, to lifecycle.Options for example.
+// passed on, to lifecycle.Options for example. Its two fields are functions: Register registers a
+// reader of a stream, and Changed announces the next change of a table.
 type Registry = consume.Registry
 
 // Registry returns the registry of this database. Records that a registered reader has not read are

@@ -61,7 +61,7 @@ func scheduleName(t *testing.T) string {
 	return fmt.Sprintf("mf-%.30s.%s", parts[len(parts)-1], strings.ToLower(rand.Text()[:12]))
 }
 
-// usual returns a schedule that fires in ten years, with the given changes.
+// usual returns a schedule that fires in ten years. Each change is made to it.
 func (g *scheduleGroup) usual(name string, change ...func(*scheduler.CreateScheduleInput)) *scheduler.CreateScheduleInput {
 	in := &scheduler.CreateScheduleInput{
 		Name: &name, GroupName: &g.name, ScheduleExpression: aws.String("at(" + at(g.now().AddDate(10, 0, 0)) + ")"),

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/mayflydb/mayfly/internal/testkit"
 	"github.com/mayflydb/mayfly/lifecycle"
 	"github.com/mayflydb/mayfly/target"
 )
@@ -318,25 +317,6 @@ func (w *world) createFull(lc string) {
 	}
 }
 
-// refusing answers the transactions that name one entity with a ValidationException.
-type refusing struct {
-	http.RoundTripper
-	entity string
-}
-
-func (f refusing) RoundTrip(r *http.Request) (*http.Response, error) {
-	if !strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".TransactWriteItems") {
-		return f.RoundTripper.RoundTrip(r)
-	}
-	body, err := io.ReadAll(r.Body)
-	if err != nil || !bytes.Contains(body, []byte(`{"S":"`+f.entity+`"}`)) {
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		return f.RoundTripper.RoundTrip(r)
-	}
-	answer := `{"__type":"com.amazonaws.dynamodb.v20120810#ValidationException","message":"Item size has exceeded the maximum allowed size"}`
-	return &http.Response{StatusCode: 400, Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}}, Body: io.NopCloser(strings.NewReader(answer))}, nil
-}
-
 // Loss: an entity that cannot be armed again does not keep the search from the others.
 func TestFlawELossOfOne(t *testing.T) {
 	w := newWorld(t)
@@ -352,7 +332,12 @@ func TestFlawELossOfOne(t *testing.T) {
 		_, err := w.DynamoDB().DeleteItem(bg, &dynamodb.DeleteItemInput{TableName: &table, Key: lifecycle.Item{"entity": it["entity"], "part": it["part"]}})
 		must(t, err)
 	}
-	l, err := lifecycle.New(w.through(refusing{w.Transport(), "bad"}))
+	l, err := lifecycle.New(w.through(testkit.Refusals{Next: w.Transport().RoundTrip, Code: func(operation string, body []byte) string {
+		if operation == "TransactWriteItems" && bytes.Contains(body, []byte(`{"S":"bad"}`)) {
+			return "ValidationException"
+		}
+		return ""
+	}}))
 	must(t, err)
 	armed, _, err := l.SearchForTest(bg, "two", begin.Add(2*time.Hour))
 	if armed != 2 || err != nil || len(found.Items) != 3 {

@@ -54,7 +54,9 @@ type Options struct {
 }
 
 // Registry connects readers of streams in the same process to the embedded database, which then
-// waits for them before it advances its clock.
+// waits for them before it advances its clock. DB.Registry of the database returns it. Its two fields
+// are functions: Register registers a reader of a stream, and Changed announces the next change of a
+// table.
 type Registry = consume.Registry
 
 // Handler is called for a transition. After an error or a crash it is called again with the same

@@ -140,7 +140,7 @@ func (s *Series) makeTables(ctx context.Context) error {
 	return nil
 }
 
-// makeTable creates a table with those of its features that the endpoint has.
+// makeTable creates a table. It omits features that the endpoint does not have.
 func (s *Series) makeTable(ctx context.Context, table ensure.Spec) error {
 	_, err := ensure.Table(ctx, s.db, table)
 	// some endpoints accept a stream specification and ignore it; other errors occur again without

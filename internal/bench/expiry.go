@@ -313,7 +313,7 @@ func (s *expiryRun) deleted(now scrape) float64 {
 	return now.ofTable(metricDeleted, s.main.name) - s.before.ofTable(metricDeleted, s.main.name)
 }
 
-// describe fills in the lateness, given the instant at which no item was left.
+// describe fills in the lateness. At drained no item was left.
 func (s *expiryRun) describe(ctx context.Context, found *Expiry, drained time.Time) error {
 	missing := s.plan.items
 	if s.watch != nil {

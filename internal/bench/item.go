@@ -33,7 +33,7 @@ const (
 		`"checked":{"BOOL":true},"title":{"S":"<title>"},"text":{"S":"<text>"}`
 )
 
-// item returns the JSON of an item with the given key attributes.
+// item returns the JSON of an item. key has its key attributes.
 func item(key string) string { return "{" + key + "," + itemRest + "}" }
 
 // numbers are the values of the marks of one item.

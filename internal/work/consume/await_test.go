@@ -3,10 +3,8 @@ package consume_test
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -16,6 +14,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/mayflydb/mayfly"
+	"github.com/mayflydb/mayfly/internal/testkit"
 	"github.com/mayflydb/mayfly/internal/work/consume"
 )
 
@@ -59,20 +58,6 @@ func TestAwaitStream(t *testing.T) {
 	})
 }
 
-// refused answers calls with an error that is not about the table, while refuses is set.
-type refused struct {
-	dynamodb.HTTPClient
-	refuses *atomic.Bool
-}
-
-func (c refused) Do(r *http.Request) (*http.Response, error) {
-	if !c.refuses.Load() {
-		return c.HTTPClient.Do(r)
-	}
-	body := `{"__type":"com.amazonaws.dynamodb.v20120810#AccessDeniedException","message":"no"}`
-	return &http.Response{StatusCode: http.StatusBadRequest, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}, nil
-}
-
 // AwaitStream reports each reason for its wait when it begins: here a refused call, and then a missing
 // table.
 func TestAwaitStreamReasons(t *testing.T) {
@@ -81,7 +66,12 @@ func TestAwaitStreamReasons(t *testing.T) {
 		o := e.db.Options()
 		refuses := new(atomic.Bool)
 		refuses.Store(true)
-		o.HTTPClient = refused{o.HTTPClient, refuses}
+		o.HTTPClient = testkit.Refusals{Next: o.HTTPClient.Do, Code: func(string, []byte) string {
+			if refuses.Load() {
+				return "AccessDeniedException"
+			}
+			return ""
+		}}
 		var reasons []string
 		stop := run(t, func(ctx context.Context) error {
 			_, looked := consume.AwaitStream(ctx, dynamodb.New(o), consume.Registry{}, "events", "", func(err error) {

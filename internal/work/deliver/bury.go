@@ -28,7 +28,7 @@ const (
 	attrMessage = "message"    // of the last error
 	attrTries   = "attempts"   // number of attempts
 	attrDetails = "attributes" // message attributes for the dead letter's target
-	// random; tells several letters of one delivery apart, and is part of the keys of its parts
+	// random: differs between the letters of one delivery, and is part of the keys of the parts
 	attrLetter = "letter"
 	// Options.Name of the couriers that have the target; absent: the endpoint's own couriers
 	attrOf = "dispatcher"

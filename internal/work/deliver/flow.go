@@ -21,7 +21,7 @@ const (
 	flowWait   = 2 * time.Second
 )
 
-// count adds n taken tasks, the last of which has waited since began.
+// count adds n taken tasks. The last of them was queued at began.
 func (f *flow) count(now, began time.Duration, n int) {
 	f.started, f.waited = now, now-began
 	f.n += n

@@ -6,7 +6,7 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// Parcel is a delivery with its policy and state, until it is made or given up.
+// Parcel is a delivery that is not yet made or given up, with its policy and state.
 type Parcel struct {
 	Delivery   target.Delivery // has the number of the attempt, from 1 on; 0 means 1
 	Policy     Policy

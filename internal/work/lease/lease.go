@@ -136,8 +136,8 @@ func (l *Leases) renewed(written time.Duration) time.Duration {
 	return written
 }
 
-// attended records a write of this worker's own row, by a call that began at the given time. again
-// is false for a new row.
+// attended records that a call, which began at the given time, wrote this worker's own row. again is
+// false for a new row.
 func (l *Leases) attended(began time.Duration, again bool) {
 	now := l.o.Elapsed()
 	l.mu.Lock()

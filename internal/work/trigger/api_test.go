@@ -23,6 +23,7 @@ import (
 	lambdatypes "github.com/aws/aws-sdk-go-v2/service/lambda/types"
 	"github.com/aws/smithy-go"
 
+	"github.com/mayflydb/mayfly/internal/testkit"
 	"github.com/mayflydb/mayfly/internal/work/api"
 	"github.com/mayflydb/mayfly/internal/work/trigger"
 	"github.com/mayflydb/mayfly/target"
@@ -194,28 +195,17 @@ func TestMappingIsKept(t *testing.T) {
 	f.got(t, "0")
 }
 
-// lossy is a streams endpoint that can lose its streams for a while.
-type lossy struct {
-	dynamodbstreams.HTTPClient
-	lost *atomic.Bool
-}
-
-func (l lossy) Do(r *http.Request) (*http.Response, error) {
-	if !l.lost.Load() {
-		return l.HTTPClient.Do(r)
-	}
-	return &http.Response{
-		StatusCode: http.StatusBadRequest, Header: http.Header{},
-		Body: io.NopCloser(strings.NewReader(`{"__type":"com.amazonaws.dynamodb.v20120810#ResourceNotFoundException","message":"Requested resource not found"}`)),
-	}, nil
-}
-
 // A mapping's result names a missing stream, and its return.
 func TestStreamMissing(t *testing.T) {
 	w := newWorld(t)
 	var lost atomic.Bool
 	o := w.options.Streams.Options()
-	o.HTTPClient = lossy{o.HTTPClient, &lost}
+	o.HTTPClient = testkit.Refusals{Next: o.HTTPClient.Do, Code: func(string, []byte) string {
+		if lost.Load() {
+			return "ResourceNotFoundException"
+		}
+		return ""
+	}}
 	w.options.Streams = dynamodbstreams.New(o)
 	changed := make(chan chan struct{}, 1)
 	changed <- make(chan struct{})

@@ -3,9 +3,6 @@ package trigger_test
 import (
 	"bytes"
 	"fmt"
-	"io"
-	"net/http"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -13,6 +10,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/mayflydb/mayfly/internal/testkit"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 	"github.com/mayflydb/mayfly/internal/work/trigger"
 	"github.com/mayflydb/mayfly/target"
@@ -59,37 +57,24 @@ func TestRestart(t *testing.T) {
 	f.got(t, "0", "1")
 }
 
-// failing refuses the first look at the table.
-type failing struct {
-	dynamodb.HTTPClient
-	looks atomic.Int64
-}
-
-func (f *failing) Do(r *http.Request) (*http.Response, error) {
-	sent, err := io.ReadAll(r.Body)
-	if err != nil {
-		return nil, err
-	}
-	r.Body = io.NopCloser(bytes.NewReader(sent))
-	if !strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".DescribeTable") || !bytes.Contains(sent, []byte(`"things"`)) || f.looks.Add(1) > 1 {
-		return f.HTTPClient.Do(r)
-	}
-	body := `{"__type":"com.amazonaws.dynamodb.v20120810#AccessDeniedException","message":"no"}`
-	return &http.Response{StatusCode: http.StatusBadRequest, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}, nil
-}
-
 // A trigger with the start LATEST delivers all records of a table that is created later, and skips
 // none after a restart.
 func TestTableComesAfterLatest(t *testing.T) {
 	w := newWorld(t)
 	f := &function{}
 	w.to(arnFunction, f, target.Limits{})
-	o := w.DynamoDB().Options() // its first look fails
-	o.HTTPClient = &failing{HTTPClient: o.HTTPClient}
+	o := w.DynamoDB().Options()
+	looks := new(atomic.Int64)
+	o.HTTPClient = testkit.Refusals{Next: o.HTTPClient.Do, Code: func(operation string, body []byte) string {
+		if operation == "DescribeTable" && bytes.Contains(body, []byte(`"things"`)) && looks.Add(1) == 1 {
+			return "AccessDeniedException"
+		}
+		return ""
+	}}
 	w.options.DB = dynamodb.New(o)
 	start := func() (stop func()) { return w.run(declared(func(s *trigger.Spec) { s.Start = "LATEST" })) }
 	stop := start()
-	await(t, "the trigger has looked for the table twice", func() bool { return o.HTTPClient.(*failing).looks.Load() > 1 })
+	await(t, "the trigger has looked for the table twice", func() bool { return looks.Load() > 1 })
 	w.table("things")
 	w.put("things", "a", 0, 0)
 	f.got(t, "0")
