@@ -236,6 +236,19 @@ func TestStreamWaitsForRoom(t *testing.T) {
 	})
 }
 
+// A worker can be asked for its horizon from its first moment on, as a report does.
+func TestStreamHorizonFromTheStart(t *testing.T) {
+	w := newWorld(t)
+	asked := make(chan horizoner)
+	w.startWith(w.options(Stream), func(g *Guard) runner {
+		s := stream.New(g.env(), nil)
+		asked <- s
+		return s
+	})
+	s := <-asked
+	await(t, "it has a horizon", func() bool { return s.HorizonAt() > 0 })
+}
+
 // A worker that runs for long requests a scan whenever it finds that it was away for long, also
 // after other scans.
 func TestStreamWantsScansAgain(t *testing.T) {

@@ -214,7 +214,10 @@ func (p *partition) learn(minute int64) {
 // HorizonAt returns the instant before which this worker has armed all of its partitions; 0 if it
 // has none.
 func (s *Strategy) HorizonAt() (at int64) {
-	for _, p := range s.parts {
+	s.mu.Lock()
+	parts := s.parts
+	s.mu.Unlock()
+	for _, p := range parts {
 		p.mu.Lock()
 		if p.mu.owned && (at == 0 || p.mu.loaded < at) {
 			at = p.mu.loaded

@@ -30,7 +30,7 @@ type Strategy struct {
 	// ms: a reader arms its deadlines this far ahead, because an owner may poll too late for them
 	soon    int64
 	every   time.Duration // between two polls of an owner in a fleet
-	parts   []*partition
+	parts   []*partition  // written once, under mu; the parts of Run come later and need no lock
 	cleaner cleaner
 	rescan  chan struct{} // has an element when a scan may be wanted
 	all     sync.WaitGroup

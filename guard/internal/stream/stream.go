@@ -122,10 +122,13 @@ func (s *Strategy) begin(ctx context.Context) error {
 		return s.AtStart("GetItem and PutItem on "+TableName, err)
 	}
 	s.set, s.store.partitions = set, set.partitions
-	s.know(set)
-	for i := range set.partitions {
-		s.parts = append(s.parts, newPartition(s, i))
+	parts := make([]*partition, set.partitions)
+	for i := range parts {
+		parts[i] = newPartition(s, i)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.known, s.parts = set, parts // a report may be under way
 	return nil
 }
 
