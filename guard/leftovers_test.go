@@ -94,7 +94,7 @@ func TestScansLeaveNoLeases(t *testing.T) {
 			if rows, n := leasesIn(t, w.db, "/scan"), scansC(); len(rows) != 0 || n != 0 {
 				t.Errorf("alone: %v: there are %d scans and %v", alone, n, rows)
 			}
-			c.Guard.readiness.runs.(*stream.Strategy).Trimmed(t.Context(), "x")
+			must(t, c.Guard.readiness.runs.(*stream.Strategy).Trimmed(t.Context()))
 			time.Sleep(2 * time.Minute)
 			if rows, n := leasesIn(t, w.db, "/scan"), scansC(); len(rows) != 0 || n != 4 {
 				t.Errorf("alone: %v: one more was wanted, and there are %d scans and %v", alone, n, rows)

@@ -261,7 +261,7 @@ func TestStreamWantsScansAgain(t *testing.T) {
 		must(t, err)
 		return set.Scans
 	}
-	s.Trimmed(t.Context(), "a shard")
+	must(t, s.Trimmed(t.Context()))
 	await(t, "the settings are read again", func() bool { return s.Known().Scans == 2 })
 	for want := int64(3); want < 5; want++ {
 		for range 3 {

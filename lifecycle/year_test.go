@@ -77,6 +77,18 @@ func TestYear(t *testing.T) {
 // continues: each transition happens once, and each call is made.
 func TestKilledAtEachCall(t *testing.T) {
 	t.Parallel()
+	killedAtEach(t, 0)
+}
+
+// The same after nobody has read the stream for so long that the records of the first transition
+// are trimmed.
+func TestKilledAfterLoss(t *testing.T) {
+	t.Parallel()
+	killedAtEach(t, 30*time.Hour)
+}
+
+// killedAtEach runs killedAt for each call that a worker makes.
+func killedAtEach(t *testing.T, down time.Duration) {
 	// calls. The runs mostly wait for the leases of killed workers, so there are more of them than
 	// CPUs
 	const beside = 16
@@ -86,7 +98,7 @@ func TestKilledAtEachCall(t *testing.T) {
 			for _, after := range []bool{false, true} {
 				work.Go(func() {
 					t.Run(fmt.Sprint(call, after), func(t *testing.T) {
-						if !killedAt(t, call, after) {
+						if !killedAt(t, down, call, after) {
 							over.Store(true)
 						}
 					})
@@ -97,19 +109,23 @@ func TestKilledAtEachCall(t *testing.T) {
 	}
 }
 
-// killedAt kills a worker at a call, before or after it, and reports whether the worker made that
-// call.
-func killedAt(t *testing.T, call int, after bool) bool {
+// killedAt lets no worker run for a while, kills the next one at a call, before or after it, and
+// reports whether the worker made that call.
+func killedAt(t *testing.T, down time.Duration, call int, after bool) bool {
 	w := &world{DB: open(t, ""), t: t}
 	w.run(w.options())
 	w.apply(twoSteps)
 	w.create("two", "e")
 	w.stop()
+	w.advance(down)
 	k := w.mortal(call, after)
 	w.advance(3 * time.Hour)
 	dead := k.dead()
 	k.end()
 	w.run(w.options())
+	if down > 0 {
+		await(t, "the lost transition is made", func() bool { return len(w.events("two", "e")) > 1 })
+	}
 	w.advance(0)
 	w.want(w.events("two", "e"), "created →a@0s", "transition a→b@1h0m0s", "transition b→c@2h0m0s")
 	events, err := w.History(bg, "two", "e")

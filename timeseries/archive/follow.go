@@ -103,8 +103,9 @@ func (a *Archive) Follow(ctx context.Context, s *timeseries.Series, o FollowOpti
 	consumer := &consume.Consumer{
 		Name: o.Name, Table: table, Start: consume.TrimHorizon, DB: o.DB, Streams: o.Streams, Now: s.Spec().Now, Leases: lease.Options{Duration: o.Lease, Logger: o.Logger},
 		Window: 2 * max(o.Rows, 1000), Logger: o.Logger, Handle: f.handle,
-		Lost: func(shard string) {
-			o.Logger.Error("expired samples were not archived: the stream no longer has them", "table", table, "shard", shard)
+		Lost: func(context.Context) error {
+			o.Logger.Error("expired samples were not archived: the stream no longer has them", "table", table)
+			return nil
 		},
 	}
 	ctx, cancel := context.WithCancel(ctx)

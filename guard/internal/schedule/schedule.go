@@ -123,13 +123,14 @@ func (x *Strategy) stream(ctx context.Context, arn string) error {
 		Handle: func(ctx context.Context, _ string, records []consume.Record) error {
 			return x.handle(ctx, StreamLabel(arn), records)
 		},
-		Lost: func(shard string) {
-			x.Log.Warn("stream records were lost, as they were not read within a day or the checkpoint was deleted; the table is scanned again", "table", x.Table.Name, "shard", shard)
+		Lost: func(ctx context.Context) error {
+			x.Log.Warn("stream records were lost, as they were not read within a day or the checkpoint was deleted; the table is scanned again", "table", x.Table.Name)
 			x.forgetScan(ctx, StreamLabel(arn))
 			select {
 			case x.lost <- struct{}{}:
 			default:
 			}
+			return ctx.Err()
 		},
 	}
 	ended := make(chan error, 1)

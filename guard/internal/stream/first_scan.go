@@ -197,14 +197,11 @@ func (s *Strategy) know(set Settings) {
 	s.mu.known = set
 }
 
-// Trimmed requests a scan, because records of a shard were trimmed before they were read. shard is
-// "" if the position in the stream is gone.
-func (s *Strategy) Trimmed(ctx context.Context, shard string) {
-	why := "records of shard " + shard + " were trimmed before they were read"
-	if shard == "" {
-		why = "the place in the stream was deleted"
-	}
-	s.missed(ctx, why, s.ReadSettings)
+// Trimmed requests a scan, because records were trimmed before they were read, or the position in
+// the stream was deleted. It fails only if ctx is done.
+func (s *Strategy) Trimmed(ctx context.Context) error {
+	s.missed(ctx, "records of the stream were trimmed before they were read, or its checkpoint was deleted", s.ReadSettings)
+	return ctx.Err()
 }
 
 // scanSegment writes the deadlines of a segment into the table, except for those that it already

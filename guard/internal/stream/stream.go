@@ -69,7 +69,7 @@ func (s *Strategy) Run(ctx context.Context) error {
 	}
 	ctx, s.stop = context.WithCancelCause(ctx)
 	defer s.stop(nil)
-	consumer := s.consumer(ctx)
+	consumer := s.consumer()
 	s.start(ctx, func() error { return s.follow(ctx, consumer) })
 	s.start(ctx, func() error { return lease.Hold(ctx, s.leases("partitions"), s.partitionNames(), s.own) })
 	s.start(ctx, func() error { return s.scans(ctx, consumer) })
@@ -168,12 +168,12 @@ func (s *Strategy) leaseOptions() lease.Options {
 
 func (s *Strategy) name(kind string) string { return "guard/" + s.store.label + "/" + kind }
 
-func (s *Strategy) consumer(ctx context.Context) *consume.Consumer {
+func (s *Strategy) consumer() *consume.Consumer {
 	return &consume.Consumer{
 		Name: s.name("stream"), StreamARN: s.set.stream, Start: consume.Latest, DB: s.store.db, Streams: s.Streams,
 		Now:    func() time.Time { return time.UnixMilli(s.Now()) },
 		Leases: s.leaseOptions(), Handle: s.Handle, Settle: strategy.Settled, Logger: s.Log,
-		Lost: func(shard string) { s.Trimmed(ctx, shard) },
+		Lost: s.Trimmed,
 	}
 }
 

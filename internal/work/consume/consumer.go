@@ -73,10 +73,11 @@ type Consumer struct {
 	// neither. It is called again after an error.
 	Renewed func(ctx context.Context, streamARN string) error
 
-	// Lost is called when records were, or may have been, trimmed before this consumer read them.
-	// shard is "" if the stored start of a consumer with Start Latest was deleted while it ran:
-	// changes just before may be missing. Default: nothing is called.
-	Lost func(shard string)
+	// Lost is called, beside Handle, when records were, or may have been, trimmed before this
+	// consumer read them, or when the stored start of a consumer with Start Latest was deleted while
+	// it ran. It makes up for them. It is called until it succeeds, by the next worker if this one
+	// ends before, and again after a further loss. Default: the loss is only logged.
+	Lost func(ctx context.Context) error
 
 	mu struct {
 		sync.Mutex

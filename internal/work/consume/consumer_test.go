@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -107,6 +108,19 @@ func (e *endpoint) rows(t testing.TB) map[string]lease.Row {
 	rows, err := lease.New(e.db, "test", lease.Options{}).Rows(t.Context())
 	must(t, err)
 	return rows
+}
+
+// row returns one of the rows; its term is 0 if there is none.
+func (e *endpoint) row(t testing.TB, name string) lease.Row { return e.rows(t)[name] }
+
+// receive waits until a channel is closed.
+func receive(t testing.TB, c <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-c:
+	case <-time.After(patience):
+		t.Fatal("waited in vain")
+	}
 }
 
 // Every record comes once and in order, over many successive shards, and a restarted consumer
@@ -415,21 +429,120 @@ func TestTrimmed(t *testing.T) {
 	_, err := e.Clock().Advance(t.Context(), 10*time.Minute)
 	must(t, err)
 	e.put(t, "events", "c", 0, 10)
-	lost := make(chan string, 10)
+	lost := lostOf{}
 	c := e.consumer(t, "events", s)
-	c.Lost = func(shard string) { lost <- shard }
+	c.Lost = lost.call
 	run(t, c.Run)
 	await(t, "what there is has come", func() bool { return s.of("insert c9") == 1 })
-	if len(lost) != 1 || s.of("insert b0") != 0 {
-		t.Errorf("told %d times of lost records; came: %v", len(lost), slices.Sorted(maps.Keys(s.times)))
+	await(t, "the loss is made up for", func() bool { return e.row(t, "lost").Term == 0 })
+	if lost.calls() != 1 || s.of("insert b0") != 0 {
+		t.Errorf("told %d times of lost records; came: %v", lost.calls(), slices.Sorted(maps.Keys(s.times)))
 	}
 }
+
+// A loss is also noticed if no worker has a checkpoint, and the first records of a shard are gone,
+// or a whole shard.
+func TestTrimmedBegin(t *testing.T) {
+	for _, exclusive := range []bool{true, false} {
+		for _, whole := range []bool{false, true} {
+			t.Run(fmt.Sprint(exclusive, whole), func(t *testing.T) {
+				e := open(t, "", mayfly.Options{Shards: 1, ShardBytes: 4 << 10, StreamRetention: time.Hour, Frozen: true})
+				e.table(t, "events")
+				if whole {
+					e.trimShard(t, "events", "a")
+				} else {
+					e.put(t, "events", "a", 0, 1)
+					_, err := e.Clock().Advance(t.Context(), 2*time.Hour)
+					must(t, err)
+				}
+				e.put(t, "events", "b", 0, 100)
+				lost, s := lostOf{}, newSeen()
+				c := e.consumer(t, "events", s)
+				c.Leases, c.Lost = lease.Options{Exclusive: exclusive, Duration: time.Second}, lost.call
+				run(t, c.Run)
+				await(t, "what there is has come", func() bool { return s.of("insert b99") == 1 })
+				await(t, "the loss is made up for", func() bool { return lost.calls() > 0 && e.row(t, "lost").Term == 0 })
+				if lost.calls() != 1 || s.of("insert a0") != 0 {
+					t.Errorf("told %d times of lost records; came: %v", lost.calls(), slices.Sorted(maps.Keys(s.times)))
+				}
+			})
+		}
+	}
+}
+
+// Lost is called until it succeeds: again after an error, by the next worker if this one ends, and
+// once more if more records were lost while it was under way.
+func TestLostIsKept(t *testing.T) {
+	for _, exclusive := range []bool{true, false} {
+		t.Run(fmt.Sprint(exclusive), func(t *testing.T) {
+			e := open(t, "", mayfly.Options{Shards: 1, StreamRetention: time.Minute, Frozen: true})
+			e.table(t, "events")
+			s := newSeen()
+			consumer := func(lost func(context.Context) error) *consume.Consumer {
+				c := e.consumer(t, "events", s)
+				c.Leases, c.Lost = lease.Options{Exclusive: exclusive, Duration: time.Second}, lost
+				return c
+			}
+			lose := func(some string) {
+				e.put(t, "events", some, 0, 10)
+				_, err := e.Clock().Advance(t.Context(), 10*time.Minute)
+				must(t, err)
+			}
+			lose("a")
+			begun := make(chan struct{})
+			stop := run(t, consumer(func(ctx context.Context) error {
+				close(begun)
+				<-ctx.Done()
+				return ctx.Err()
+			}).Run)
+			receive(t, begun)
+			e.put(t, "events", "b", 0, 10)
+			await(t, "records come beside the call", func() bool { return s.of("insert b9") == 1 })
+			stop()
+			if e.row(t, "lost").Term == 0 {
+				t.Fatal("the loss was forgotten with the worker")
+			}
+			lose("c")
+			calls := 0
+			begun = make(chan struct{})
+			goOn := make(chan struct{})
+			c := consumer(func(context.Context) error {
+				if calls++; calls == 1 {
+					close(begun)
+					<-goOn
+				}
+				if calls < 3 {
+					return errors.New("not now")
+				}
+				return nil
+			})
+			run(t, c.Run)
+			receive(t, begun)
+			await(t, "the second loss is noted", func() bool { return e.row(t, "lost").Owner == "" })
+			close(goOn)
+			await(t, "the losses are made up for", func() bool { return e.row(t, "lost").Term == 0 })
+			if calls != 4 { // two failures, one for the first loss, one for the second
+				t.Errorf("Lost was called %d times", calls)
+			}
+		})
+	}
+}
+
+// lostOf counts the calls of Lost.
+type lostOf struct{ n atomic.Int64 }
+
+func (l *lostOf) call(context.Context) error {
+	l.n.Add(1)
+	return nil
+}
+
+func (l *lostOf) calls() int64 { return l.n.Load() }
 
 // If an unfinished shard was trimmed as a whole, the consumer reports once that its records are
 // lost, and forgets it.
 func TestTrimmedShard(t *testing.T) {
 	for _, exclusive := range []bool{true, false} {
-		e := open(t, "", mayfly.Options{Shards: 1, ShardBytes: 4 << 10, StreamRetention: time.Minute, Frozen: true})
+		e := open(t, "", mayfly.Options{Shards: 1, ShardBytes: 4 << 10, StreamRetention: time.Hour, Frozen: true})
 		e.table(t, "events")
 		s := newSeen()
 		consumer := func() *consume.Consumer {
@@ -445,19 +558,18 @@ func TestTrimmedShard(t *testing.T) {
 			t.Fatalf("the rows are %v", e.rows(t))
 		}
 		for shard := range e.rows(t) {
-			e.put(t, "events", "b", 0, 100)
-			_, err := e.Clock().Advance(t.Context(), 10*time.Minute)
-			must(t, err)
+			e.trimShard(t, "events", "b")
 			e.put(t, "events", "c", 0, 100)
-			lost := make(chan string, 10)
+			lost := lostOf{}
 			c := consumer()
-			c.Lost = func(shard string) { lost <- shard }
+			c.Lost = lost.call
 			stop = run(t, c.Run)
 			await(t, "the shard is forgotten", func() bool { return e.rows(t)[shard].Term == 0 })
 			await(t, "what there is has come", func() bool { return s.of("insert c99") == 1 })
+			await(t, "the loss is made up for", func() bool { return e.row(t, "lost").Term == 0 })
 			stop()
-			if len(lost) != 1 || <-lost != shard {
-				t.Errorf("exclusive %v: Lost was told of %d shards more, or of another", exclusive, len(lost))
+			if n := lost.calls(); n != 1 {
+				t.Errorf("exclusive %v: Lost was called %d times", exclusive, n)
 			}
 		}
 	}
@@ -476,10 +588,13 @@ func testBeginsAnew(t *testing.T, start consume.Start) {
 		e := open(t, "", mayfly.Options{Shards: 1})
 		e.table(t, "events")
 		s := newSeen()
-		lost := make(chan string, 10)
+		lost := make(chan struct{}, 10)
 		c := e.consumer(t, "events", s)
 		c.Start, c.Leases = start, lease.Options{Exclusive: exclusive, Duration: time.Second}
-		c.Lost = func(shard string) { lost <- shard }
+		c.Lost = func(context.Context) error {
+			lost <- struct{}{}
+			return nil
+		}
 		stop := run(t, c.Run)
 		begun := func() bool {
 			is, err := c.Begun(t.Context())
@@ -493,9 +608,9 @@ func testBeginsAnew(t *testing.T, start consume.Start) {
 		must(t, err)
 		e.put(t, "events", "b", 0, 10) // for a worker that is alone to write to the table
 		select {
-		case shard := <-lost:
-			if shard != "" || !begun() {
-				t.Errorf("exclusive %v: Lost was told of %q; the consumer has begun: %v", exclusive, shard, begun())
+		case <-lost:
+			if !begun() {
+				t.Errorf("exclusive %v: Lost was called before the consumer began anew", exclusive)
 			}
 		case <-time.After(patience):
 			t.Fatalf("exclusive %v: Lost was not told", exclusive)

@@ -5,7 +5,8 @@
 // It hands over the records in order. The handler calls Done of each record when it is finished
 // with it. The consumer's checkpoint passes a record when that record and all before it are done,
 // so a process that is killed at any moment loses nothing: after a restart, the records that the
-// checkpoint has not passed come again.
+// checkpoint has not passed come again. Records that the endpoint trimmed before they were read are
+// a loss, which is stored until the consumer's Lost has made up for it.
 //
 // A consumer in the database's own process registers with it, by a [Registry]. Then the database
 // does not trim records that the consumer has not read, and an advance of the clock waits for it.

@@ -27,7 +27,7 @@ const (
 )
 
 // begin stores the start, unless that was done before, and returns the present rows. If the stored
-// start was deleted while this worker ran, changes may have been skipped, and Lost is called.
+// start was deleted while this worker ran, changes may have been skipped, which counts as a loss.
 func (w *worker) begin(ctx context.Context, shards []types.Shard, rows map[string]lease.Row) (map[string]lease.Row, error) {
 	if rows[rowStart].Term == 0 {
 		w.anew = w.anew || w.begun
@@ -38,9 +38,11 @@ func (w *worker) begin(ctx context.Context, shards []types.Shard, rows map[strin
 	}
 	w.begun = true
 	if w.anew {
-		w.anew = false
 		w.log.Error("the checkpoint was deleted: records may have been skipped; reading continues with new records")
-		w.lost("")
+		if err := w.noteLoss(ctx); err != nil {
+			return nil, err
+		}
+		w.anew = false
 	}
 	return rows, nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 	"go.uber.org/goleak"
 
 	"github.com/mayflydb/mayfly"
@@ -88,6 +89,27 @@ func (e *endpoint) put(t testing.TB, table, prefix string, from, to int) {
 		}
 		_, err := e.db.BatchWriteItem(context.Background(), &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{table: writes}})
 		must(t, err)
+	}
+}
+
+// trimShard writes items until another shard begins, and lets the first one age out. The shards hold
+// little, and records age out in an hour.
+func (e *endpoint) trimShard(t testing.TB, table, prefix string) {
+	t.Helper()
+	out, err := e.db.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: &table})
+	must(t, err)
+	shards := func() []streamtypes.Shard {
+		out, err := e.streams.DescribeStream(t.Context(), &dynamodbstreams.DescribeStreamInput{StreamArn: out.Table.LatestStreamArn})
+		must(t, err)
+		return out.StreamDescription.Shards
+	}
+	for i := 0; len(shards()) == 1; i++ {
+		e.put(t, table, prefix, i, i+1)
+	}
+	_, err = e.Clock().Advance(t.Context(), 2*time.Hour)
+	must(t, err)
+	if len(shards()) != 1 {
+		t.Fatal("the shard was not trimmed")
 	}
 }
 

@@ -102,8 +102,13 @@ func (r *reading) iterator(ctx context.Context) (*string, error) {
 	in := &dynamodbstreams.GetShardIteratorInput{StreamArn: &r.arn, ShardId: &r.shard, ShardIteratorType: types.ShardIteratorTypeTrimHorizon}
 	if at != "" {
 		in.ShardIteratorType, in.SequenceNumber = types.ShardIteratorTypeAfterSequenceNumber, &at
+		return r.iteratorFor(ctx, in)
 	}
-	return r.iteratorFor(ctx, in)
+	iterator, err := r.iteratorFor(ctx, in)
+	if err == nil {
+		err = r.checkBegin(ctx) // after the iterator, so that nothing is trimmed in between
+	}
+	return iterator, err
 }
 
 // iteratorFor requests an iterator. If its place was trimmed, the iterator begins at the oldest
@@ -139,8 +144,9 @@ func (r *reading) iteratorAgain(ctx context.Context, err error) (*string, error)
 	if !trimmed(err) {
 		return r.iterator(ctx)
 	}
-	r.log.Error("records may have been trimmed before they were read", "after", r.last(), "checkpoint", r.lease.Checkpoint())
-	r.lost(r.shard)
+	if err := r.trimmed(ctx); err != nil {
+		return nil, err
+	}
 	return r.iteratorFor(ctx, &dynamodbstreams.GetShardIteratorInput{
 		StreamArn: &r.arn, ShardId: &r.shard, ShardIteratorType: types.ShardIteratorTypeTrimHorizon,
 	})

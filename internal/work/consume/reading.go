@@ -36,9 +36,11 @@ type reading struct {
 	leases   *lease.Leases
 	progress Progress
 	log      *slog.Logger
+	first    string        // sequence number at which the shard begins; "": unknown
 	latest   *string       // start without a checkpoint; nil: the oldest record
 	since    time.Time     // earlier records are skipped; zero: none
 	leave    chan struct{} // closed when another worker is to get the shard; nil: never
+	noteLoss func(context.Context) error
 	stop     context.CancelCauseFunc
 }
 

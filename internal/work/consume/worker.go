@@ -24,8 +24,8 @@ import (
 // Several workers get fair shares. They find each other by leases (lease.Crew). Each computes all
 // shares from the same rows, takes free shards up to its share, and leaves the excess after a page.
 //
-// The goroutine of run owns the fields outside mu, except again and ended, which the goroutines of
-// the readers also use.
+// The goroutine of run owns the fields outside mu, except again, ended and making, which the
+// goroutines of the readers also use.
 type worker struct {
 	*Consumer
 	arn      string
@@ -45,8 +45,9 @@ type worker struct {
 	// it
 	vanished bool
 	begun    bool // the consumer's start is stored
-	anew     bool // the stored start was deleted, and Lost is still to be called
+	anew     bool // the stored start was deleted, and the loss is still to be noted
 	readers  sync.WaitGroup
+	making   atomic.Bool // Lost is under way
 	mu       struct {
 		sync.Mutex
 		reading map[string]*held // by shard: the shards that this worker reads
@@ -145,19 +146,22 @@ func (w *worker) look(ctx context.Context) (over bool, err error) {
 			return false, err
 		}
 	}
+	if err := w.makeUp(ctx, rows[rowLost]); err != nil {
+		return false, err
+	}
 	ready, left := w.ready(shards, rows)
 	w.listed.left = left
 	workers, err := w.crew.Meet(ctx, rows)
 	if err != nil {
 		return false, err
 	}
-	if err := w.share(ctx, ready, workers, sinceOf(rows)); err != nil {
+	if err := w.share(ctx, ready, workers, rows); err != nil {
 		return false, err
 	}
 	if !fresh {
 		return false, nil
 	}
-	return left == 0 && !w.listed.open, w.forget(ctx, shards, rows)
+	return left == 0 && !w.listed.open && !w.owes(rows), w.forget(ctx, shards, rows)
 }
 
 // listing is the last list of the stream's shards.
@@ -255,6 +259,24 @@ func (w *worker) ready(shards []types.Shard, rows map[string]lease.Row) (ready [
 	return ready, left
 }
 
+// shard returns a listed shard.
+func (l *listing) shard(id string) types.Shard {
+	for _, s := range l.shards {
+		if aws.ToString(s.ShardId) == id {
+			return s
+		}
+	}
+	return types.Shard{}
+}
+
+// firstOf returns the sequence number at which a shard begins.
+func firstOf(s types.Shard) string {
+	if s.SequenceNumberRange == nil {
+		return ""
+	}
+	return aws.ToString(s.SequenceNumberRange.StartingSequenceNumber)
+}
+
 // lastOf returns the sequence number at which a closed shard ends.
 func lastOf(s types.Shard) string {
 	if s.SequenceNumberRange == nil {
@@ -264,7 +286,7 @@ func lastOf(s types.Shard) string {
 }
 
 // share takes free shards up to this worker's share, and leaves those beyond it.
-func (w *worker) share(ctx context.Context, ready []lease.Row, workers []string, since time.Time) error {
+func (w *worker) share(ctx context.Context, ready []lease.Row, workers []string, rows map[string]lease.Row) error {
 	share := lease.Share(len(ready), workers, w.leases.Owner())
 	if w.leases.Exclusive() {
 		share = len(ready)
@@ -283,7 +305,7 @@ func (w *worker) share(ctx context.Context, ready []lease.Row, workers []string,
 			}
 			continue
 		}
-		taken, err := w.take(ctx, row, since)
+		taken, err := w.take(ctx, row, rows)
 		if err != nil {
 			return err
 		}
@@ -323,7 +345,18 @@ func (w *worker) reads(shard string) bool {
 }
 
 // take takes a shard's lease and starts to read the shard.
-func (w *worker) take(ctx context.Context, row lease.Row, since time.Time) (bool, error) {
+func (w *worker) take(ctx context.Context, row lease.Row, rows map[string]lease.Row) (bool, error) {
+	latest, since := w.latest[row.Shard], sinceOf(rows)
+	shard := w.listed.shard(row.Shard)
+	first := firstOf(shard)
+	if row.Term == 0 && latest == nil && since.IsZero() && orphan(shard, w.listed.shards, rows) {
+		w.log.Error("the shard before this one is gone and was never read: records may have been trimmed before they were read",
+			"shard", row.Shard, "before", aws.ToString(shard.ParentShardId))
+		if err := w.noteLoss(ctx); err != nil {
+			return false, err
+		}
+		first = "" // that loss includes the shard's first records
+	}
 	taken, err := w.leases.Take(ctx, row)
 	if errors.Is(err, lease.ErrLost) {
 		return false, nil
@@ -338,10 +371,9 @@ func (w *worker) take(ctx context.Context, row lease.Row, since time.Time) (bool
 	w.mu.Lock()
 	w.mu.reading[row.Shard] = h
 	w.mu.Unlock()
-	latest := w.latest[row.Shard]
 	delete(w.latest, row.Shard)
 	w.readers.Go(func() {
-		w.readShard(ctx, taken, h, latest, since)
+		w.readShard(ctx, taken, h, first, latest, since)
 		w.mu.Lock()
 		delete(w.mu.reading, row.Shard)
 		w.mu.Unlock()
@@ -353,13 +385,13 @@ func (w *worker) take(ctx context.Context, row lease.Row, since time.Time) (bool
 
 // readShard reads a shard until it is finished, ctx is done, or another worker has or is to get it.
 // After a failure it continues from the checkpoint.
-func (w *worker) readShard(ctx context.Context, taken *lease.Lease, h *held, latest *string, since time.Time) {
+func (w *worker) readShard(ctx context.Context, taken *lease.Lease, h *held, first string, latest *string, since time.Time) {
 	log := w.log.With("shard", taken.Shard(), "term", taken.Term())
 	for pauses := retry.Calls.Start(); ; pauses.Wait(ctx) {
 		before := taken.Checkpoint()
 		r := &reading{
 			Consumer: w.Consumer, window: newWindow(), arn: w.arn, shard: taken.Shard(), lease: taken, leases: w.leases, progress: w.progress, log: log,
-			latest: latest, since: since, leave: h.leave,
+			first: first, latest: latest, since: since, leave: h.leave, noteLoss: w.noteLoss,
 		}
 		err := r.run(ctx)
 		latest = r.latest
@@ -401,7 +433,7 @@ func (w *worker) release(ctx context.Context, taken *lease.Lease) {
 const forgetAfter = 3
 
 // forget deletes the rows of shards that no longer exist. If an unfinished shard has no reader, its
-// remaining records were trimmed, and Lost is called first.
+// remaining records were trimmed, and that is noted first.
 func (w *worker) forget(ctx context.Context, shards []types.Shard, rows map[string]lease.Row) error {
 	for _, s := range shards {
 		delete(w.missing, aws.ToString(s.ShardId))
@@ -420,7 +452,9 @@ func (w *worker) forget(ctx context.Context, shards []types.Shard, rows map[stri
 		}
 		if !finished {
 			w.log.Error("a shard is gone that was not read to its end: records may have been trimmed before they were read", "shard", id, "checkpoint", row.Checkpoint)
-			w.lost(id)
+			if err := w.noteLoss(ctx); err != nil {
+				return err
+			}
 		}
 		delete(w.missing, id)
 		if err := w.leases.Forget(ctx, row); err != nil {
@@ -430,13 +464,8 @@ func (w *worker) forget(ctx context.Context, shards []types.Shard, rows map[stri
 	return nil
 }
 
-// isShard reports whether a row is of a shard. Other rows have the consumer's start, its stream and
-// its workers.
-func isShard(row string) bool { return row != rowStart && row != rowStream && !lease.IsCrew(row) }
-
-// lost calls Lost, if it is set.
-func (c *Consumer) lost(shard string) {
-	if c.Lost != nil {
-		c.Lost(shard)
-	}
+// isShard reports whether a row is of a shard. Other rows have the consumer's start, its stream, a
+// loss of records and its workers.
+func isShard(row string) bool {
+	return row != rowStart && row != rowStream && row != rowLost && !lease.IsCrew(row)
 }

@@ -214,6 +214,18 @@ func (l *Leases) Note(ctx context.Context, shard, checkpoint string) (Row, error
 	return changed.now, nil
 }
 
+// Mark creates a row without an owner, or changes it and takes it from its owner. So a later Forget
+// of the row as it was before keeps it.
+func (l *Leases) Mark(ctx context.Context, shard string) error {
+	var changed *errChanged
+	for before := (Row{Shard: shard}); ; before = changed.now {
+		after := Row{Shard: shard, Term: before.Term + 1, Beat: before.Beat + 1, Checkpoint: before.Checkpoint}
+		if err := l.replace(ctx, before, after); !errors.As(err, &changed) {
+			return err
+		}
+	}
+}
+
 // Forget deletes a row unless it has changed.
 func (l *Leases) Forget(ctx context.Context, r Row) error {
 	_, err := l.forget(ctx, r)

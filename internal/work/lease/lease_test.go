@@ -299,6 +299,24 @@ func TestNoteAndForget(t *testing.T) {
 	}
 }
 
+// Mark creates a row, and takes a lease from its owner without touching its checkpoint.
+func TestMark(t *testing.T) {
+	l := lease.New(open(t), "c", lease.Options{})
+	must(t, l.Mark(t.Context(), "s"))
+	h, err := l.Take(t.Context(), rows(t, l)["s"])
+	must(t, err)
+	must(t, h.Save(t.Context(), "1"))
+	must(t, l.Mark(t.Context(), "s"))
+	row := rows(t, l)["s"]
+	if row.Owner != "" || row.Term <= h.Term() || row.Checkpoint != "1" {
+		t.Errorf("after Mark: %+v", row)
+	}
+	must(t, l.Forget(t.Context(), h.Row()))
+	if now := rows(t, l)["s"]; now != row {
+		t.Errorf("after the row was forgotten as it was before: %+v", now)
+	}
+}
+
 // Shares add up to all there is, and differ by at most one.
 func TestShare(t *testing.T) {
 	for n := range 20 {

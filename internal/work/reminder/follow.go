@@ -82,10 +82,10 @@ func (r *rule) read(ctx context.Context, stream string, looked func()) {
 		Handle: func(ctx context.Context, _ string, records []consume.Record) error {
 			return r.handle(ctx, stream, records)
 		},
-		Lost: func(shard string) {
-			r.log.Error("changes were trimmed before they were read; all items of the table are read again", "shard", shard)
-			r.scanAgain(ctx, stream)
-			again.Ring()
+		Lost: func(ctx context.Context) error {
+			r.log.Error("changes were trimmed before they were read; all items of the table are read again")
+			defer again.Ring()
+			return r.scanAgain(ctx, stream)
 		},
 	}
 	scanned := make(chan struct{})

@@ -41,10 +41,8 @@ func (r *rule) scanOnce(ctx context.Context, consumer *consume.Consumer, stream 
 }
 
 // scanAgain makes scanOnce scan the whole table again.
-func (r *rule) scanAgain(ctx context.Context, stream string) {
-	r.persist(ctx, "read the table again", func() error {
-		return r.putState(ctx, item{attrVersion: attr.S(r.version), attrStream: attr.S(stream)})
-	})
+func (r *rule) scanAgain(ctx context.Context, stream string) error {
+	return r.putState(ctx, item{attrVersion: attr.S(r.version), attrStream: attr.S(stream)})
 }
 
 // begunEvery is the pause between looks for the start of a consumer.

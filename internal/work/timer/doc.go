@@ -19,7 +19,8 @@
 //   - Restored: while the table is wanted, a removed table or stream is created again, and timers that
 //     are written from then on fire.
 //   - Searched: between two streams of the table, Options.Search runs before the first firing of the
-//     second. It is repeated until it succeeds.
+//     second. It is repeated until it succeeds. With Options.SearchTrimmed that holds for trimmed
+//     records too, except that firings go on meanwhile.
 //   - Unwanted: a table that is not wanted is never created, and Run ends once its stream is gone.
 //   - OnDemand: a table that is made on demand exists only after Make.
 //   - Registered: when Ready is closed, an advance of the embedded database's clock waits for the

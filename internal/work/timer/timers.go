@@ -53,9 +53,9 @@ type Options struct {
 	// Default: lost firings stay lost.
 	Search func(ctx context.Context, before time.Time) error
 
-	// SearchTrimmed also runs Search after the endpoint has trimmed unread records. Then it runs
-	// beside Fire and may find timers that are about to fire, so Fire must refuse second firings,
-	// by a fence.
+	// SearchTrimmed also runs Search after the endpoint has trimmed unread records, in the next
+	// process if this one ends before. Then it runs beside Fire and may find timers that are about
+	// to fire, so Fire must refuse second firings, by a fence.
 	SearchTrimmed bool
 }
 
@@ -72,7 +72,6 @@ func (f Firing) Done() { f.record.Done() }
 type Timers struct {
 	o        Options
 	made     Bell          // rings after Make and Restore
-	lost     Bell          // rings when a search is due
 	ready    chan struct{} // closed by register
 	register func()
 }
@@ -85,7 +84,7 @@ func New(o Options) *Timers {
 	if o.Wanted == nil {
 		o.Wanted = func(context.Context) (bool, error) { return true, nil }
 	}
-	t := &Timers{o: o, made: NewBell(), lost: NewBell(), ready: make(chan struct{})}
+	t := &Timers{o: o, made: NewBell(), ready: make(chan struct{})}
 	t.register = sync.OnceFunc(func() { close(t.ready) })
 	return t
 }
@@ -100,13 +99,6 @@ func (t *Timers) Run(ctx context.Context) error {
 	defer t.register()
 	if wanted := t.prepare(ctx); !wanted {
 		return nil
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	var searching sync.WaitGroup
-	defer searching.Wait()
-	defer cancel()
-	if t.o.SearchTrimmed {
-		searching.Go(func() { t.search(ctx) })
 	}
 	return t.consumer().Run(ctx)
 }
@@ -215,7 +207,7 @@ func (t *Timers) consumer() *consume.Consumer {
 		c.Renewed = func(ctx context.Context, streamARN string) error { return t.o.Search(ctx, t.began(streamARN)) }
 	}
 	if t.o.SearchTrimmed {
-		c.Lost = func(string) { t.lost.Ring() }
+		c.Lost = func(ctx context.Context) error { return t.o.Search(ctx, t.o.Now()) }
 	}
 	return c
 }
@@ -249,15 +241,6 @@ func (t *Timers) handle(ctx context.Context, _ string, records []consume.Record)
 		return nil
 	}
 	return t.o.Fire(ctx, firings)
-}
-
-// search runs Search whenever the endpoint has trimmed records that were not read.
-func (t *Timers) search(ctx context.Context) {
-	for ctx.Err() == nil {
-		if t.lost.Wait(ctx, 0, nil) {
-			t.persist(ctx, "search for lost firings", func() error { return t.o.Search(ctx, t.o.Now()) })
-		}
-	}
 }
 
 // began returns the instant at which a stream began, which its ARN contains. Later expiries are in

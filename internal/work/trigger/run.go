@@ -70,9 +70,6 @@ func (r *run) newConsumer(stream string, start consume.Start) *consume.Consumer 
 	return &consume.Consumer{
 		Name: consumerName(r.id), StreamARN: stream, Start: start, DB: r.o.DB, Streams: r.o.Streams, Now: r.o.Clock.Now, Leases: r.o.Leases,
 		Registry: r.o.Registry.Notify(r.noteRegistered), Window: max(windowRecords, 2*r.batch), Logger: r.o.Logger, Handle: r.handle, Settle: r.settle,
-		Lost: func(shard string) {
-			r.log.Error("records were lost: they were trimmed before they were read", "shard", shard)
-		},
 	}
 }
 
