@@ -91,7 +91,7 @@ func (p *post) Deliver(ctx context.Context, deliveries []target.Delivery) []erro
 // database.
 func (p *post) run(ctx context.Context, db *DB, api *dynamodb.Client, records *dynamodbstreams.Client) {
 	d := deliver.NewCourier(deliver.Options{
-		DB: api, Streams: records, Now: db.Clock().Now, Leases: lease.Options{Exclusive: true}, Registry: db.Registry(),
+		DB: api, Streams: records, Now: db.Clock().Now, Leases: lease.Options{Exclusive: true}, Registry: consume.Registry(db.Registry()),
 		Backoff: deliver.Backoff{First: 20 * time.Millisecond, Most: 100 * time.Millisecond}, Grace: time.Millisecond,
 		Resolver: deliver.ResolverFunc(func(string) (deliver.Lane, error) {
 			return deliver.Lane{Name: "outside", Target: p, Limits: target.Limits{Batch: 5, Concurrency: 3}}, nil
@@ -109,7 +109,7 @@ func (p *post) run(ctx context.Context, db *DB, api *dynamodb.Client, records *d
 		return nil
 	})
 	c := &consume.Consumer{
-		Name: "post", Table: "events", DB: api, Streams: records, Now: db.Clock().Now, Leases: lease.Options{Exclusive: true}, Registry: db.Registry(),
+		Name: "post", Table: "events", DB: api, Streams: records, Now: db.Clock().Now, Leases: lease.Options{Exclusive: true}, Registry: consume.Registry(db.Registry()),
 		Handle: func(ctx context.Context, _ string, records []consume.Record) error {
 			for _, r := range records {
 				pk := r.Dynamodb.Keys["pk"].(*str.AttributeValueMemberS).Value
@@ -279,7 +279,7 @@ func TestAdvanceThroughRetries(t *testing.T) {
 	var made []attempt
 	ended := map[string]deliver.Ended{}
 	d := deliver.NewCourier(deliver.Options{
-		DB: db.DynamoDB(), Streams: db.Streams(), Now: db.Clock().Now, Leases: lease.Options{Exclusive: true}, Registry: db.Registry(),
+		DB: db.DynamoDB(), Streams: db.Streams(), Now: db.Clock().Now, Leases: lease.Options{Exclusive: true}, Registry: consume.Registry(db.Registry()),
 		Jitter: func() float64 { return 0.5 },
 		Resolver: deliver.ResolverFunc(func(string) (deliver.Lane, error) {
 			return deliver.Lane{Name: "x", Target: target.Func(func(_ context.Context, d target.Delivery) error {

@@ -9,10 +9,32 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/consume"
 )
 
-// Registry connects readers of streams in this process to the database. It has no use but to be
-// passed on, to lifecycle.Options for example. Its two fields are functions: Register registers a
-// reader of a stream, and Changed announces the next change of a table.
-type Registry = consume.Registry
+// Registry connects readers of streams in this process to the database. It is for toolkits: pass it
+// on, for example in lifecycle.Options.
+type Registry struct {
+	// Register registers a reader of a stream. The stream is not trimmed beyond its checkpoint, and
+	// Clock.Advance waits until it has passed all durable records.
+	Register func(consumer, streamARN string) Progress
+
+	// Changed returns a channel that is closed when a table is next created, changed or deleted, or
+	// may have been. From the answer to that operation on, Clock.Advance waits until looked is
+	// called, for at most 30 seconds: so a reader that registers first misses no advance. looked
+	// must be called, even if the change does not come; further calls have no effect.
+	Changed func() (changed <-chan struct{}, looked func())
+}
+
+// Progress is how a registered reader reports its progress. Its methods may be called from many
+// goroutines.
+type Progress = interface {
+	Checkpoint(shard, sequence string) // the checkpoint is durable: trimming may pass it
+	Passed(shard, sequence string)     // all records up to this one are done
+	// all records up to this one were handed over: Rest applies to them
+	Taken(shard, sequence string)
+	// the records that are not done wait for this instant of the database's clock; zero: they no
+	// longer wait
+	Rest(until time.Time)
+	Close() // the reader ends
+}
 
 // Registry returns the registry of this database. Records that a registered reader has not read are
 // not trimmed, and Clock.Advance waits until the reader is done with them.
@@ -33,7 +55,7 @@ func (db *DB) Registry() Registry {
 	return Registry{Changed: db.changes.await, Register: db.register}
 }
 
-func (db *DB) register(consumer, streamARN string) consume.Progress {
+func (db *DB) register(consumer, streamARN string) Progress {
 	log := db.options.Logger.With("consumer", consumer, "stream", streamARN)
 	c, err := db.service.Hold(consumer, streamARN)
 	if err != nil {

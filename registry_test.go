@@ -282,7 +282,7 @@ func TestWaitInProcess(t *testing.T) {
 func startConsumer(t *testing.T, db *DB, name, table string, handle func(*consume.Consumer, []consume.Record) error) *consume.Consumer {
 	t.Helper()
 	c := &consume.Consumer{
-		Name: name, Table: table, DB: db.DynamoDB(), Streams: db.Streams(), Now: db.Clock().Now, Leases: lease.Options{Exclusive: true}, Registry: db.Registry(),
+		Name: name, Table: table, DB: db.DynamoDB(), Streams: db.Streams(), Now: db.Clock().Now, Leases: lease.Options{Exclusive: true}, Registry: consume.Registry(db.Registry()),
 	}
 	c.Handle = func(_ context.Context, _ string, records []consume.Record) error { return handle(c, records) }
 	registered, hold := make(chan struct{}), c.Registry.Register

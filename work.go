@@ -10,6 +10,7 @@ import (
 
 	"github.com/mayflydb/mayfly/internal/front/routes"
 	"github.com/mayflydb/mayfly/internal/front/wire"
+	"github.com/mayflydb/mayfly/internal/work/consume"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 	"github.com/mayflydb/mayfly/internal/work/host"
 	"github.com/mayflydb/mayfly/internal/work/lease"
@@ -45,7 +46,7 @@ func newWork(db *DB) *work {
 		DB: db.dynamoDB, Streams: db.streams, Clock: waitingClock{db.Clock()}, Region: o.Region, Account: o.Account,
 		Targets: o.Targets, Unmapped: o.Unmapped == UnmappedAccept, Advice: adviceUnmapped, CatchUp: o.catchUp(),
 		Triggers: o.triggers(), Reminders: o.reminders(),
-		Leases: lease.Options{Exclusive: true}, Registry: db.Registry(), Parked: db.hasTable(deliver.RetriesTable),
+		Leases: lease.Options{Exclusive: true}, Registry: consume.Registry(db.Registry()), Parked: db.hasTable(deliver.RetriesTable),
 		Refuse: w.refuse, Observe: db.metrics.Delivery, Failed: w.fail, Logger: o.Logger,
 	})
 	return w

@@ -36,9 +36,12 @@ type Options struct {
 	Unmapped bool
 	// called for each change that this value makes; must return quickly. Default: none
 	Observe func(Change)
-	// from the embedded database (DB.Registry): an advance of its clock then waits for due
-	// transitions; zero elsewhere
-	Registry Registry
+	// DB.Registry of the embedded database: an advance of its clock then waits for due transitions;
+	// zero elsewhere
+	Registry struct {
+		Register func(consumer, streamARN string) consume.Progress
+		Changed  func() (changed <-chan struct{}, looked func())
+	}
 	// this is the only process that runs lifecycles at the endpoint. Default: several processes
 	// share the work
 	Alone bool
@@ -52,12 +55,6 @@ type Options struct {
 	Account string       // twelve digits. Default: 000000000000
 	Logger  *slog.Logger // Default: no log
 }
-
-// Registry connects readers of streams in the same process to the embedded database, which then
-// waits for them before it advances its clock. DB.Registry of the database returns it. Its two fields
-// are functions: Register registers a reader of a stream, and Changed announces the next change of a
-// table.
-type Registry = consume.Registry
 
 // Handler is called for a transition. After an error or a crash it is called again with the same
 // [Call.ID], unless the error is permanent: see target.Permanent.

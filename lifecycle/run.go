@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mayflydb/mayfly/internal/work/consume"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 	"github.com/mayflydb/mayfly/internal/work/retry"
 	"github.com/mayflydb/mayfly/internal/work/timer"
@@ -72,7 +73,7 @@ func (l *Lifecycles) Run(ctx context.Context) error {
 	first, pauses := true, again.Start()
 	for ctx.Err() == nil {
 		poll := searchEvery
-		changed, looked := l.o.Registry.NextChange()
+		changed, looked := consume.Registry(l.o.Registry).NextChange()
 		looked() // the search need not hold the clock: Ready is for that
 		if changed != nil {
 			poll = 0

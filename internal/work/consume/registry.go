@@ -25,8 +25,8 @@ func (r Registry) NextChange() (changed <-chan struct{}, looked func()) {
 }
 
 // Progress is how a registered consumer reports its progress. Its methods may be called from many
-// goroutines.
-type Progress interface {
+// goroutines. It has no name of its own, so that a public Registry has the same functions.
+type Progress = interface {
 	Checkpoint(shard, sequence string) // the checkpoint is durable: trimming may pass it
 	Passed(shard, sequence string)     // all records up to this one are done: delivered or parked
 	// all records up to this one were handed over: Rest applies to them
