@@ -35,8 +35,10 @@ type Endpoint struct {
 	Strict bool
 
 	// RemovedAfter and RemovedWithin bound the time from the deadline to the removal, at an
-	// endpoint that is not strict. The range must be shorter than a minute. Zero means unknown: the
-	// suite then omits the checks of expired items before their removal.
+	// endpoint that is not strict. RemovedAfter must be some seconds or more, because checks use an
+	// expired item a second or two after its deadline. RemovedWithin must be less than a minute,
+	// because checks look for the removal then. Zero means unknown: the suite then omits the checks
+	// of expired items before their removal.
 	RemovedAfter, RemovedWithin time.Duration
 
 	// ShardBytes is the size in bytes at which a shard of a stream is closed and gets a child, so
@@ -53,8 +55,8 @@ type Endpoint struct {
 	// suite skips these checks and shows the reason.
 	Known map[string]string
 
-	// LeftOut lists checks, by such paths, that do not apply to the endpoint. They neither run nor
-	// appear as skipped.
+	// LeftOut lists checks that do not apply to the endpoint, by the path of a single check
+	// ("PutItem/ReturnValues"). They neither run nor appear as skipped.
 	LeftOut []string
 }
 

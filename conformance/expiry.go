@@ -336,7 +336,8 @@ func expiryKeyAsAttribute(t *testing.T, e *Endpoint) {
 	}
 }
 
-// expired returns a strict table with one expired and one living item in a collection.
+// expired returns a table, at a strict endpoint, with two items in a collection: sk 1 has expired,
+// and sk 2 lives. It advances the clock by two minutes.
 func expired(t *testing.T, e *Endpoint, options ...tableOption) *table {
 	t.Helper()
 	tb := ttlTable(t, e, "pk:S sk:N", options...)

@@ -29,7 +29,8 @@ var strictExpiryRecordChecks = []check{
 	{"OneForTheExpiredThatIsDeleted", expiryRecordDeleted},
 }
 
-// awaitRecords reads the table's stream until it has n records, and returns them.
+// awaitRecords reads the table's stream until it has n records, and returns them all. More than n
+// are an error of the check, and are returned too.
 func (tb *table) awaitRecords(t *testing.T, n int) []streamtypes.Record {
 	t.Helper()
 	var records []streamtypes.Record

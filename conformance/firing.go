@@ -59,7 +59,8 @@ func (f *fireTable) puts(name, expression string) func(*scheduler.CreateSchedule
 	}
 }
 
-// fired returns the items of the firings so far, sorted.
+// fired returns the firings so far, sorted, each as the schedule's name, a blank and the instant
+// that it fired for, in the format of stamp.
 func (f *fireTable) fired(t *testing.T) []string {
 	t.Helper()
 	var all []string

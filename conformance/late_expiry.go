@@ -29,8 +29,8 @@ var lateExpiryRecordChecks = []check{
 	{"ExpiredAndDeletedByAUser", lateRecordUserDelete},
 }
 
-// late returns a table with two items in a collection. One has expired a second or two ago and is
-// not yet removed; the other is live.
+// late returns a table with two items in a collection. sk 1 has expired a second or two ago and is
+// not yet removed; sk 2 is live.
 func late(t *testing.T, e *Endpoint, options ...tableOption) *table {
 	t.Helper()
 	tb := ttlTable(t, e, "pk:S sk:N", options...)

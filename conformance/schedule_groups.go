@@ -160,7 +160,7 @@ func groupRefused(t *testing.T, e *Endpoint) {
 	wantError(t, err, notFound, "Schedule group "+unknown.name+" does not exist.")
 }
 
-// wantScheduleTags compares a group's tags.
+// wantTags compares a group's tags, as sorted texts: wantTags(t, "a=1", "b=2").
 func (g *scheduleGroup) wantTags(t *testing.T, want ...string) {
 	t.Helper()
 	out, err := g.Scheduler.ListTagsForResource(t.Context(), &scheduler.ListTagsForResourceInput{ResourceArn: &g.arn})

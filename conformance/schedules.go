@@ -31,7 +31,7 @@ type scheduleGroup struct {
 	arn  string
 }
 
-// newScheduleGroup creates a group for one check.
+// newScheduleGroup creates a group for one check, with tags of alternating keys and values.
 func newScheduleGroup(t *testing.T, e *Endpoint, tags ...string) *scheduleGroup {
 	t.Helper()
 	in := &scheduler.CreateScheduleGroupInput{Name: aws.String(scheduleName(t))}
@@ -61,7 +61,8 @@ func scheduleName(t *testing.T) string {
 	return fmt.Sprintf("mf-%.30s.%s", parts[len(parts)-1], strings.ToLower(rand.Text()[:12]))
 }
 
-// usual returns a schedule that fires in ten years. Each change is made to it.
+// usual returns the request for a schedule that fires in ten years, after each change to it. It
+// does not create the schedule.
 func (g *scheduleGroup) usual(name string, change ...func(*scheduler.CreateScheduleInput)) *scheduler.CreateScheduleInput {
 	in := &scheduler.CreateScheduleInput{
 		Name: &name, GroupName: &g.name, ScheduleExpression: aws.String("at(" + at(g.now().AddDate(10, 0, 0)) + ")"),

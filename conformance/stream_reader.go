@@ -41,7 +41,8 @@ type shardPosition struct {
 }
 
 // Read returns all records that exist and have not been read yet, in an order that keeps each
-// item's records in theirs. An empty answer is no end: later calls return later records.
+// item's records in theirs. An empty answer is no end: later calls return later records. An error
+// loses the records that this call has read, so the reader cannot be used any further.
 func (r *StreamReader) Read(ctx context.Context) ([]types.Record, error) {
 	var records []types.Record
 	for {

@@ -15,7 +15,8 @@ import (
 // attributes is an item or a key, as the SDK spells it.
 type attributes = map[string]types.AttributeValue
 
-// number is a decimal that no Go number holds exactly: num("1E-130").
+// number is a decimal as text, for one that no Go number holds exactly and for unusual spellings:
+// number("1E-130").
 type number string
 
 // stringSet, numberSet and binarySet are sets.
@@ -34,8 +35,9 @@ func item(pairs ...any) attributes {
 	return built
 }
 
-// value builds an attribute value: string S, int and number N, []byte B, bool BOOL, nil NULL, []any
-// L, attributes M.
+// value builds an attribute value: string S, int, int64 and number N, []byte B, bool BOOL, nil
+// NULL, []any L, attributes M, stringSet SS, numberSet NS, binarySet BS. An attribute value stays
+// as it is; other types panic.
 func value(v any) types.AttributeValue {
 	switch v := v.(type) {
 	case string:

@@ -33,7 +33,9 @@ type Consumption struct {
 const slack = 1.25
 
 // Thresholds returns thresholds for the plan: a quarter above its peaks, a minute's expiries as
-// backlog, and a quarter above the cost of a million removals by guard's most expensive strategy.
+// backlog, but 1,000 at least, and a quarter above the cost of a million removals by guard's most
+// expensive strategy. The limits of lateness are the same for all plans: a second for LateMS and a
+// minute for OverdueMS. If nothing expires, the figures of guard's consumption and cost are 0.
 func (r *Report) Thresholds() Thresholds {
 	t := Thresholds{LateMS: 1000, OverdueMS: 60_000, Backlog: math.Max(1000, math.Ceil(r.PeakExpiry*60))}
 	above := func(planned float64) float64 { return math.Ceil(planned * slack) }

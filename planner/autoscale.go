@@ -101,7 +101,7 @@ func (t *track) begin(set *Scaling, demand float64) {
 	t.Least, t.Most = t.capacity, t.capacity
 }
 
-// wanted returns the capacity for a consumption.
+// wanted returns the capacity for a consumption at the target, in whole units from least to most.
 func (t *track) wanted(units float64, set *Scaling) float64 {
 	// Slightly less, so that 7/0.7 is 10 and not 11.
 	return min(max(math.Ceil(units/set.Target-1e-9), t.least), t.most)
@@ -231,7 +231,9 @@ type OnDemand struct {
 	USD  float64 `json:"usd_per_month"`
 }
 
-// onDemand simulates a new table during the first days of a shape.
+// onDemand simulates the track over the same minutes on demand, for a table that is new when they
+// begin. It uses the peak and the sum of the demand, so autoscale must come first. perMillion is
+// the price of a million units.
 func (t *track) onDemand(s *Shape, minutes int, perMillion float64) OnDemand {
 	first := float64(initialOnDemandW)
 	if t.Kind == Reads {

@@ -85,7 +85,8 @@ func (d *drawing) tick(share float64, label string) {
 	d.Text(plot.X(share), plot.Bottom+tickY, `text-anchor="middle" class="soft"`, label)
 }
 
-// trackCharts shows demand and capacity of the table over time.
+// trackCharts returns a chart of demand and capacity over time for each track of the table that has
+// any demand.
 func (r *Report) trackCharts() (all []string) {
 	for i := range r.Tracks {
 		t := &r.Tracks[i]

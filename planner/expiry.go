@@ -51,7 +51,7 @@ const (
 )
 
 // expire computes the cost of each strategy. It divides fixed monthly costs by the month's
-// expiries.
+// expiries. With less than one expiry a month the report has no strategies.
 func (r *Report) expire(s *Shape) {
 	w := &r.Workload
 	perS := r.newItems() * w.Expiring
@@ -101,12 +101,13 @@ func (e *expiry) reads(units float64) float64 { return units * e.p.OnDemand.Read
 // spread returns the share of a million expiries in a monthly cost.
 func (e *expiry) spread(usd float64) float64 { return usd / e.perMonth * 1e6 }
 
-// function returns the cost of a month's runs of a function, which take this many seconds together.
+// function returns a million expiries' share of the cost of a month's runs of a function, which
+// take this many seconds together.
 func (e *expiry) function(runs, seconds, gb float64) float64 {
 	return e.spread(runs/1e6*e.p.Lambda.Request + seconds*gb*e.p.Lambda.GBSecond)
 }
 
-// firings returns the cost of a month's firings of schedules.
+// firings returns a million expiries' share of the cost of a month's firings of schedules.
 func (e *expiry) firings(n float64) float64 {
 	return e.spread(max(n-e.r.free(e.p.Scheduler.FreeFirings), 0) / 1e6 * e.p.Scheduler.Firing)
 }
@@ -124,7 +125,8 @@ func (e *expiry) delete() float64 {
 // renewal, which changes its key.
 func (e *expiry) entry(bytes int) float64 { return WriteUnits(bytes, false) * (1 + 2*e.w.Renewals) }
 
-// pages returns the units for each entry of this size, read in pages of 1 MB.
+// pages returns the read units for each entry of this size, read in pages of 1 MB, eventually
+// consistent.
 func pages(bytes int) float64 { return float64(bytes) / readBlock / 2 }
 
 func perMonth(every time.Duration) float64 { return secondsPerMonth / every.Seconds() }
@@ -196,7 +198,7 @@ const (
 	schedulesMax  = 10e6
 )
 
-// streamReads returns the cost of one reader of the stream.
+// streamReads returns a million expiries' share of the monthly cost of one reader of the stream.
 func (e *expiry) streamReads() Part {
 	return Part{partStream, e.spread(max(e.r.readerCalls()-e.r.free(e.p.Streams.FreeReads), 0) / 1e6 * e.p.Streams.Read)}
 }
@@ -220,10 +222,10 @@ func (e *expiry) guardStream() Strategy {
 	}
 }
 
-// fleet returns the cost of coordination. In the time of a lease each worker writes its row four
-// times, and queries all rows four times, for each crew that it joins. Polls are queries whose
-// number does not grow with the workers. A query is consistent and takes one unit. A single worker
-// does none of this.
+// fleet returns a million expiries' share of the monthly cost of coordination. In the time of a
+// lease each worker writes its row four times, and queries all rows four times, for each crew that
+// it joins. looks is the number of further queries in that time, which does not grow with the
+// workers. A query is consistent and takes one unit. A single worker does none of this.
 func (e *expiry) fleet(crews, looks float64) float64 {
 	if e.w.Sweep.Workers == 1 {
 		return 0

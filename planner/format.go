@@ -67,7 +67,8 @@ func size(bytes float64) string {
 	return strconv.FormatFloat(bytes, 'f', 0, 64) + " B"
 }
 
-// short formats a duration in its largest unit: "30 days", "5 minutes".
+// short formats a duration in the largest unit that divides it: "30 days", "90 minutes". A duration
+// that is not a whole number of seconds has Go's form.
 func short(d time.Duration) string {
 	for _, u := range []struct {
 		of   time.Duration

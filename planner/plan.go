@@ -21,8 +21,8 @@ type Report struct {
 	WritesPerMonth float64 `json:"writes_per_month"`
 
 	Modes   Modes        `json:"modes"`
-	Tracks  []Autoscaled `json:"autoscaled"`
-	Demands []OnDemand   `json:"on_demand"`
+	Tracks  []Autoscaled `json:"autoscaled"` // of the table: writes, reads; then of each global index
+	Demands []OnDemand   `json:"on_demand"`  // in the same order
 
 	StoredItems float64 `json:"stored_items"`
 	StoredBytes float64 `json:"stored_bytes"` // with the overhead of items and index entries

@@ -25,7 +25,8 @@ const (
 )
 
 // ReadScrape reads the /metrics of mayfly or of mayfly guard, in Prometheus's text format. It
-// returns the units of one table, or for an empty name of all tables at mayfly.
+// returns the units of one table, or for an empty name of all tables at mayfly. The metrics of
+// guard need a name, and a table that they lack is an error.
 func ReadScrape(r io.Reader, table string) (Scrape, error) {
 	own, guarded, ours, tables := Scrape{}, Scrape{}, false, false
 	lines := bufio.NewScanner(io.LimitReader(r, scrapeMax))

@@ -78,8 +78,9 @@ func lineErrorf(line int, format string, args ...any) error {
 //	timestamp,writes,reads              RFC 3339 in whole minutes
 //	timestamp,ConsumedWriteCapacityUnits,ConsumedReadCapacityUnits    CloudWatch's sums of units over the period, the smallest distance between rows; 0 if a row is missing
 //
-// Either column of traffic may be missing. Rows are in the order of time. A shape has up to
-// ShapeMax minutes, and its file up to 64 MB.
+// Either column of traffic may be missing. Rows are in the order of time; the last one holds for
+// the smallest distance between rows, a minute if it is the only one. A shape has up to ShapeMax
+// minutes, and its file up to 64 MB.
 func ReadShape(r io.Reader) (*Shape, error) {
 	c := csv.NewReader(bufio.NewReaderSize(&bounded{r, shapeBytesMax}, 1<<16))
 	c.ReuseRecord, c.TrimLeadingSpace, c.Comment = true, true, '#'

@@ -12,7 +12,7 @@ import (
 // zero value of other fields is useful.
 type Workload struct {
 	ItemBytes int     `json:"item_bytes"` // bytes of an item, names and values; 1 to 409,600
-	Writes    float64 `json:"writes"`     // per second; the mean if there is a shape
+	Writes    float64 `json:"writes"`     // per second; ignored if there is a shape
 	// reads per second; with a shape only their proportions count, by default all eventual
 	Mix Mix `json:"reads"`
 

@@ -27,7 +27,8 @@ func (s *Series) LoadCheckpoint(ctx context.Context, source string, to any) (boo
 	return true, nil
 }
 
-// SaveCheckpoint stores the checkpoint of a source: everything before it is written.
+// SaveCheckpoint stores checkpoint as JSON, in place of the source's previous one. The caller must
+// have written everything before it.
 func (s *Series) SaveCheckpoint(ctx context.Context, source string, checkpoint any) error {
 	doc, err := json.Marshal(checkpoint)
 	if err != nil {

@@ -30,8 +30,8 @@ type IngestOptions struct {
 	Progress func(Report)
 }
 
-// Rejects is a file for rejected lines, such as an *os.File. When Ingest continues from a
-// checkpoint it truncates the file to its length at that time.
+// Rejects is a file for rejected lines, such as an *os.File. Ingest truncates it at its start: to
+// its length at the checkpoint if Ingest continues from one, and otherwise to nothing.
 type Rejects interface {
 	io.Writer
 	Seek(offset int64, whence int) (int64, error)
@@ -45,8 +45,8 @@ type Report struct {
 	Lines    int64 `json:"lines"`              // read, with the header and empty lines
 	Bytes    int64 `json:"bytes"`              // read
 	Written  int64 `json:"written"`            // samples
-	// written samples that are older than an earlier line of their device; readers see them in
-	// order
+	// accepted samples that are older than an earlier line of their device, in this run; only the
+	// first 200,000 devices are checked. Readers see the samples in order
 	OutOfOrder int64            `json:"outOfOrder"`
 	Rejected   int64            `json:"rejected"` // lines
 	Reasons    map[Reason]int64 `json:"reasons,omitempty"`
@@ -80,7 +80,8 @@ const (
 type progress struct {
 	Offset int64 `json:"offset"` // bytes before it are written
 	Line   int64 `json:"line"`
-	// hash of the file's first bytes; another file of the same name has another one
+	// hash of the file's first HeadLen bytes, the format and the mapping; Ingest starts over if it
+	// differs
 	Head    string `json:"head"`
 	HeadLen int64  `json:"headLen"`
 	Rejects int64  `json:"rejects"` // length of the rejects file
@@ -90,10 +91,14 @@ type progress struct {
 // headMax is the number of bytes that identify a file.
 const headMax = 4096
 
-// Ingest writes the samples of a file. It rejects unusable lines, with number and reason, and
-// continues. It ends with an error if the endpoint fails for longer than the writer retries.
-// Everything before the checkpoint is written; samples that a later run writes again are stored
-// once.
+// Ingest writes the samples of a file. The reader must be at the beginning of the file, even if
+// Ingest continues from a checkpoint: it skips the part before that itself. It starts over if the
+// beginning of the file, the format or the mapping has changed since.
+//
+// It rejects unusable lines, with number and reason, and continues. It ends with an error, and
+// returns the report of the lines until then, if ctx ends or the endpoint fails for longer than the
+// writer retries. Everything before the checkpoint is written; samples that a later run writes
+// again are stored once.
 func Ingest(ctx context.Context, w *Writer, from io.Reader, o IngestOptions) (Report, error) {
 	o.Mapping = o.Mapping.withDefaults(o.Format)
 	if err := o.Mapping.validate(); err != nil {
@@ -133,13 +138,13 @@ type ingesting struct {
 	tally  tally
 
 	head    []byte // of the file
-	rejects int64  // bytes of the file
+	rejects int64  // length of the rejects file in bytes
 
 	chunk  *chunk
 	flying []*chunk // chunks being written, in the order of the file
 	failed bool     // a chunk failed, so progress must not pass it
 	recent recent
-	done   progress // written, but not stored as progress yet
+	done   progress // position up to which all lines are written, for save
 	saved  clock.Elapsed
 }
 

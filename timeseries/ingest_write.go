@@ -36,7 +36,9 @@ func (in *ingesting) launch(ctx context.Context) error {
 	return nil
 }
 
-// land waits for the oldest chunk in progress.
+// land waits for the oldest chunk in progress. It rejects the chunk's samples that can never be
+// stored, and counts the others as written. If the chunk must be written again, it sets failed and
+// returns the error.
 func (in *ingesting) land() error {
 	c := in.flying[0]
 	<-c.done
@@ -59,7 +61,9 @@ func (in *ingesting) land() error {
 	return nil
 }
 
-// drain waits for all chunks in progress. Without an error, all lines read so far are written.
+// drain waits for all chunks in progress, and returns the first error. If no chunk has failed and
+// the current one is empty, it moves in.done to the current position: all lines before that are
+// written.
 func (in *ingesting) drain() (err error) {
 	for len(in.flying) > 0 {
 		if bad := in.land(); bad != nil && err == nil {
@@ -81,7 +85,8 @@ func (in *ingesting) checkpoint(ctx context.Context) error {
 	return in.save(ctx)
 }
 
-// save stores the progress.
+// save waits until the latest samples are stored, and then stores in.done, if the options name a
+// checkpoint.
 func (in *ingesting) save(ctx context.Context) error {
 	if err := in.w.latest.settleAll(ctx); err != nil {
 		return err
@@ -93,7 +98,8 @@ func (in *ingesting) save(ctx context.Context) error {
 	return in.w.series.SaveCheckpoint(ctx, in.o.Checkpoint, in.done)
 }
 
-// progress returns the current position in the file.
+// progress updates the report's counts of lines and bytes, and returns the current position in the
+// file with a copy of the report.
 func (in *ingesting) progress() progress {
 	in.tally.report.Lines, in.tally.report.Bytes = in.lines.number, in.lines.offset
 	report := in.tally.report

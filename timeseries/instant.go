@@ -73,7 +73,8 @@ func readAuto(text string, zone *time.Location) (time.Time, error) {
 }
 
 // inGap refuses a wall time that a zone skips when its clock moves forward: the instant formatted
-// again must read as the text. For an hour that occurs twice it returns the first.
+// again must read as the text. It can check only texts that begin like 2006-01-02T15:04. For an
+// hour that occurs twice it returns the first.
 func inGap(t time.Time, text string, zone *time.Location) (time.Time, error) {
 	if zone == time.UTC {
 		return t, nil

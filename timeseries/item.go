@@ -40,8 +40,9 @@ func formatNumber(v float64) string {
 	return strconv.FormatFloat(v+0, 'g', -1, 64) // adding 0 turns -0 into 0, as in DynamoDB
 }
 
-// newItem returns the item of a sample in the table of the latest samples. A zero deadline means
-// unlimited retention.
+// newItem returns the item of a sample in the table of the latest samples. For the samples' table
+// the caller replaces the partition key by a shard's, and adds the keys of indexes. A zero deadline
+// means unlimited retention.
 func newItem(s *Sample, key, metadata string, deadline time.Time) item {
 	it := make(item, len(s.Values)+4)
 	it[attrDevice], it[attrTime] = attr.S(s.Device), attr.S(key)

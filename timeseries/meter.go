@@ -52,8 +52,9 @@ func (m *meter) noteThrottled(device string) {
 	m.mu.refused++
 }
 
-// take ends a window that is over, and returns the hot devices: with at least this rate, or often
-// throttled.
+// take returns the hot devices of a window that is over, and starts the next one. Hot devices have
+// more than this rate, or are often throttled; with a rate of 0 or less, rates do not count. During
+// a window take returns nil.
 func (m *meter) take(rate float64) (all []hot) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -122,8 +122,9 @@ func (p *jsonParser) number(r *reading, name string, n float64) {
 	}
 }
 
-// text stores a text as a tag. It refuses a text for a selected metric, and NaN, for which JSON has
-// no number.
+// text stores a text as a tag. The text of a selected metric must be a number, and becomes its
+// value. If metrics are selected, a text of neither a metric nor a tag counts as unknown. The texts
+// NaN and Inf, for which JSON has no number, become values too, so that Check refuses the sample.
 func (p *jsonParser) text(r *reading, name, v string) *SampleError {
 	n, err := strconv.ParseFloat(v, 64)
 	isNumber := err == nil

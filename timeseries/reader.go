@@ -12,7 +12,7 @@ import (
 // ReaderOptions configure a Reader. The zero value is valid.
 type ReaderOptions struct {
 	// Strong reads see every write acknowledged before them, at twice the cost. Default: eventually
-	// consistent reads. Indexes support no other.
+	// consistent reads. Metric ignores it, because indexes have no strong reads.
 	Strong bool
 	// Parallel is the number of concurrent calls of Latest. Default: 8. Range: 1 to 256.
 	Parallel int

@@ -65,10 +65,10 @@ func NewReceiver(w *Writer, format Format, mapping Mapping, aside func([]Rejecte
 	return r, nil
 }
 
-// Receive writes the samples of messages, and returns their number when all are durable; then the
-// messages may be acknowledged. After an error none may be acknowledged: samples already written
-// stay the same when they are written again. Rejected lines are no error. After ctx ends Receive
-// has five more seconds, so that most messages need not be delivered again.
+// Receive writes the samples of messages. When all are durable it returns the number of samples;
+// then the messages may be acknowledged. After an error none may be acknowledged: samples already
+// written stay the same when they are written again. Rejected lines are no error. After ctx ends
+// Receive has five more seconds, so that most messages need not be delivered again.
 func (r *Receiver) Receive(ctx context.Context, messages ...Message) (written int, err error) {
 	ctx, end := gracious(ctx)
 	defer end()
@@ -132,7 +132,8 @@ type origin struct {
 	text    []byte
 }
 
-// message reads the lines of a message.
+// message reads the lines of a message. It rejects unusable lines, and writes the samples whenever
+// receiveMax of them are collected.
 func (in *receiving) message(ctx context.Context, m *Message) error {
 	in.bytes += int64(len(m.Text))
 	if m.Unfit != "" {

@@ -14,11 +14,12 @@ type Stat struct {
 
 // Bucket is a span of time with its statistics.
 type Bucket struct {
-	Start time.Time       // the end is the start of the next bucket
+	Start time.Time       // first instant; empty buckets may follow
 	Stats map[string]Stat // by metric
 }
 
-// Common lengths of buckets. Any length that divides a day, or is a number of days, is valid.
+// Common lengths of buckets. Valid are lengths of a millisecond or more that divide a second, whole
+// seconds that divide a day, and 1 to 366 whole days.
 const (
 	Minute = time.Minute
 	Hour   = time.Hour
@@ -26,9 +27,9 @@ const (
 )
 
 // Rollup summarizes samples, in either order of time, by buckets of equal length. It omits empty
-// buckets. Buckets begin at multiples of their length since 1970 in UTC; days begin at midnight in
-// zone, nil for UTC, and have 23 or 25 hours when its clocks change. The samples may come from a
-// Reader, an archive, or both.
+// buckets. Buckets begin at multiples of their length since 1970 in UTC. Only buckets of one day
+// depend on zone, nil for UTC: they begin at its midnight, and have 23 or 25 hours when its clocks
+// change. The samples may come from a Reader, an archive, or both.
 func Rollup(samples iter.Seq2[Sample, error], every time.Duration, zone *time.Location) iter.Seq2[Bucket, error] {
 	return func(yield func(Bucket, error) bool) {
 		if err := checkEvery(every); err != nil {

@@ -80,7 +80,8 @@ const (
 	bucketPrefix = "metric#"
 )
 
-// check returns the reason why a sample cannot be stored, apart from its time.
+// check returns the reason why a sample cannot be stored, or nil. It does not check the tags, nor
+// whether the time is expired or too far in the future.
 func (s *Sample) check() *SampleError {
 	if err := checkDevice(s.Device); err != nil {
 		return err

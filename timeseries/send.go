@@ -43,7 +43,8 @@ func (w *Writer) send(batch []*entry) {
 	})
 }
 
-// sendRequests writes up to a batch, and calls done with the outcome of parts of it.
+// sendRequests writes up to a batch. It passes each request to done once, with nil when it is
+// written, or with the error that ended the attempts. It retries temporary failures for RetryFor.
 func (w *Writer) sendRequests(left []types.WriteRequest, done func([]types.WriteRequest, error)) {
 	table := w.series.spec.Table
 	again := patience(w.o.RetryFor).Start()

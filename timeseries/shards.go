@@ -22,10 +22,10 @@ import (
 type Shards struct {
 	Count  int       `json:"count"`  // used by writers until NextAt
 	Next   int       `json:"next"`   // used by writers from NextAt on
-	NextAt time.Time `json:"nextAt"` // zero: Count and Next are equal
+	NextAt time.Time `json:"nextAt"` // zero: writers use Next
 	Asked  int       `json:"asked"`  // least number that readers query, until AskedEnds
 	// AskedEnds is when the last sample in the shards that writers no longer use has expired. Zero:
-	// never, since samples are kept for ever.
+	// there are no such shards, or samples are kept for ever.
 	AskedEnds time.Time `json:"askedEnds"`
 	Version   int64     `json:"-"` // number of changes
 }

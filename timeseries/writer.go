@@ -120,10 +120,11 @@ type Refused struct {
 	Err   *SampleError
 }
 
-// WriteError lists the samples that were not written. All others were.
+// WriteError lists the samples that were refused, and those to write again. All others are written.
 type WriteError struct {
 	Refused []Refused // never storable, because of their contents or their time
-	// indexes of samples that the endpoint did not take; writing them again is safe
+	// indexes of samples to write again, which is safe: the endpoint did not take them, or may not
+	// have taken the latest sample of their device
 	Unwritten []int
 	// the endpoint's error; nil if there are only refused ones. After a ValidationException the
 	// endpoint will never take the unwritten samples
@@ -160,8 +161,9 @@ func (s *Series) Writer(ctx context.Context, o WriterOptions) (*Writer, error) {
 func (w *Writer) Close() { w.wait.Wait() }
 
 // Write writes samples. It returns nil when they are durable at the endpoint and the latest sample
-// of each device is stored, and otherwise a *WriteError with the samples that were not written.
-// Samples may be in any order, repeat, and mix devices. Write blocks while the queue is full.
+// of each device is stored, and otherwise a *WriteError. After any other error, such as a failure
+// to read the shard counts, all samples must be written again. Samples may be in any order, repeat,
+// and mix devices. Write blocks while the queue is full.
 //
 // If ctx ends first, Write returns its error, and samples may be written nevertheless: writing them
 // again is safe.
@@ -288,7 +290,8 @@ func (w *Writer) entry(s *Sample, shards map[string]Shards, now time.Time) (*ent
 	return e, func() item { return newItem(s, key, metadata, deadline) }, nil
 }
 
-// Check returns the reason why a sample cannot be stored at this instant, or nil.
+// Check returns the reason why a sample cannot be stored at this instant, or nil. It does not check
+// the tags: Write refuses a sample with bad ones.
 func (s *Series) Check(sample *Sample, now time.Time) *SampleError {
 	if err := sample.check(); err != nil {
 		return err

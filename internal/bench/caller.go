@@ -66,7 +66,8 @@ func (c *scenarioCaller) numbers() numbers {
 	return n
 }
 
-// farDeadline returns a deadline after the run, in epoch seconds. Different numbers have different ones.
+// farDeadline returns a deadline in the day after afterRun, in epoch seconds. It repeats after
+// deadlineSpread numbers.
 func farDeadline(number int) string {
 	return strconv.FormatInt(afterRun.Unix()+int64(number)%deadlineSpread, 10)
 }

@@ -77,7 +77,8 @@ func (c *collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.note(body, at)
 }
 
-// note counts the numbers in a body.
+// note passes each number in a body to the watches that expect it, as an item that arrived at this
+// time.
 func (c *collector) note(body []byte, at time.Time) {
 	c.mu.Lock()
 	watches := c.watches

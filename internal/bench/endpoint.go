@@ -43,7 +43,8 @@ type Remote struct {
 // ErrNotLoopback refuses an endpoint on another machine.
 var ErrNotLoopback = errors.New("not on this machine; a load test may disturb others who use the endpoint")
 
-// open checks the location of a remote endpoint.
+// open returns the endpoint, unless its URL is malformed or it is on another machine without
+// permission. It does not connect to the endpoint.
 func (r Remote) open(ctx context.Context, allowRemote bool) (*endpoint, error) {
 	u, address, err := parseAddress(r.URL, "http", "80")
 	if err != nil {

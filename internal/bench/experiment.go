@@ -38,7 +38,8 @@ var experiments = []experiment{
 	},
 }
 
-// experiments returns those of the run.
+// experiments returns those that the options select. A run that measures a URL has none of the
+// experiments that need a server of its own.
 func (r *run) experiments() []experiment {
 	return slices.DeleteFunc(slices.Clone(experiments), func(x experiment) bool { return !r.runs(x.name) || x.own && r.URL != nil })
 }

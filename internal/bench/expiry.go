@@ -83,7 +83,8 @@ func (x expiryExperiment) measure(r *run, ctx context.Context) error {
 	return nil
 }
 
-// expire runs an experiment at an endpoint.
+// expire runs an experiment at an endpoint. If filling the table takes too long, it starts again
+// with a lower estimate of the rate. Faults are problems of the run at its first endpoint only.
 func (r *run) expire(ctx context.Context, e *endpoint, x expiryExperiment) (*Expiry, error) {
 	items, spread := r.Burst, time.Duration(0)
 	if x.table == tableSpread {
@@ -133,8 +134,9 @@ func (s *expiryRun) do(ctx context.Context) (found *Expiry, err error) {
 	return s.observe(ctx)
 }
 
-// fill writes the items. Their deadlines start when filling, preparations and the idle phase should
-// be over.
+// fill writes the items. At first it measures the rate with items that do not expire in the run,
+// and lowers the plan's number of items to those that fit into fillMost, or fillVersus. The
+// deadlines start when filling, preparations and the idle phase should be over.
 func (s *expiryRun) fill(ctx context.Context) error {
 	s.probe = min(probeItems, s.plan.items/10)
 	start := time.Now()
@@ -164,7 +166,8 @@ func (s *expiryRun) idle() time.Duration {
 	return pick(s.Quick, idleQuick, idleTime)
 }
 
-// attend starts the readers of streams, and the calls.
+// attend starts the readers of streams, and the calls. It returns errPreparing if the idle phase
+// should have begun by then.
 func (s *expiryRun) attend(ctx context.Context) (err error) {
 	if s.beside {
 		if err := s.attendBeside(ctx); err != nil {
@@ -313,7 +316,8 @@ func (s *expiryRun) deleted(now scrape) float64 {
 	return now.ofTable(metricDeleted, s.main.name) - s.before.ofTable(metricDeleted, s.main.name)
 }
 
-// describe fills in the lateness. At drained no item was left.
+// describe fills in the lateness and the faults. drained is the end of the wait for the removals,
+// so no commit was later.
 func (s *expiryRun) describe(ctx context.Context, found *Expiry, drained time.Time) error {
 	missing := s.plan.items
 	if s.watch != nil {

@@ -45,7 +45,9 @@ func CheckMerge(only []string) error {
 }
 
 // Merge replaces the report's experiments by those of another run on the same machine. Other
-// experiments stay.
+// experiments stay. It returns an error, and changes nothing, if the other run has wrong answers,
+// figures that compare within a run, or no experiment to merge, or if its system or number of CPUs
+// differs.
 func (r *Report) Merge(other *Report) error {
 	var has []string
 	for _, x := range experiments {

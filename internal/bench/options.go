@@ -52,11 +52,11 @@ type Options struct {
 	// Items is the number of items in a table that is read, 100 to 10 million. Default 100,000.
 	Items int
 
-	// Expiring is the number of items that expire over Spread. Default 100,000 over 30 s; up to 10
+	// Expiring is the number of items that expire over Spread. Default 100,000 over 30 s; 100 to 10
 	// million, and 1 s to 1 h.
 	Expiring int
 	Spread   time.Duration
-	// Burst is the number of items that expire at one instant, up to 10 million. Default 200,000.
+	// Burst is the number of items that expire at one instant, 100 to 10 million. Default 200,000.
 	Burst int
 	// Pending is the number of additional items with deadlines after the run, up to 10 million.
 	// Default none.

@@ -102,6 +102,7 @@ func (w *watch) faults() (early, twice, missing int) {
 }
 
 // await waits until every record has arrived, or for a grace period after the last deadline.
+// It returns an error only if ctx ends.
 func (w *watch) await(ctx context.Context, grace time.Duration) error {
 	limit, cancel := context.WithDeadline(ctx, w.plan.last().Add(grace))
 	defer cancel()
@@ -125,7 +126,8 @@ func (w *watch) perS() float64 {
 var errPreparing = errors.New("preparing took too long: is the machine busy?")
 
 // whenPrepared calls f with an estimate of how fast preparations are. While f returns errPreparing,
-// since a deadline came before all was ready, it calls f again with half of the estimate.
+// since a deadline came before all was ready, it calls f again with half of the estimate, up to
+// five times in all.
 func whenPrepared(perS float64, f func(perS float64) error) error {
 	for least := perS / 8; ; perS /= 2 {
 		if err := f(perS); !errors.Is(err, errPreparing) || perS < least {

@@ -115,7 +115,8 @@ func (s *scheduleRun) pending(ctx context.Context) error {
 	return nil
 }
 
-// work creates one-time schedules in ascending order of their numbers, up to end.
+// work returns the requests that create one-time schedules, in ascending order of their numbers:
+// from taken up to, but not including, end. when returns the instant of a number's firing.
 func (s *scheduleRun) work(group string, taken *atomic.Int64, end int, when func(n int) time.Time) *work {
 	request := func(dst []byte, n, _ int) []byte {
 		body := fmt.Sprintf(`{"ClientToken":"bench-%010d","GroupName":%q,"ScheduleExpression":"instant(%s)","FlexibleTimeWindow":{"Mode":"OFF"},`+

@@ -18,7 +18,8 @@ const (
 	metricArmed   = "mayfly_guard_armed"
 )
 
-// scrape reads the metrics; ok is false for an endpoint without mayfly's.
+// scrape reads the metrics; ok is false for an endpoint without mayfly's histogram of lateness,
+// such as a worker of guard.
 func (e *endpoint) scrape(ctx context.Context) (s scrape, ok bool, err error) {
 	a, err := e.get(ctx, "/metrics")
 	if err != nil {

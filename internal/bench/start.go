@@ -82,8 +82,8 @@ func (r *run) startOnce(ctx context.Context) (ms float64, resident int64, err er
 	return ms, resident, errors.Join(err, e.close())
 }
 
-// fillDisk stores items in the directory that an empty server has left, and returns the bytes of disk
-// per item after the end of its own.
+// fillDisk starts a server in the directory that an empty one has left, stores items there, and
+// stops it. It returns the bytes by which the directory has grown, per item.
 func (r *run) fillDisk(ctx context.Context) (perItem float64, err error) {
 	empty, err := directoryBytes(r.serverDir(startName))
 	if err != nil {

@@ -150,7 +150,9 @@ func (e *MixedError) Error() string {
 	return fmt.Sprintf("%s already has %s, such as %s; adding %s would store samples twice: choose another directory", e.Store, kinds[kindOf(e.Name)], e.Name, kinds[e.wanted])
 }
 
-// put writes a file of sorted rows.
+// put writes a file of rows, which must be in the order of inFile. The values of rows number the
+// names of metrics. After an error, such as the end of ctx, the store has the file as it was
+// before.
 func (a *Archive) put(ctx context.Context, name string, metrics []string, rows iter.Seq2[*row, error]) error {
 	err := a.store.Put(ctx, name, func(to io.Writer) error {
 		w := newWriter(&limited{to, fileMax}, metrics)

@@ -411,7 +411,8 @@ func broken(err *error) {
 	}
 }
 
-// openParquet reads the footer of a file.
+// openParquet checks and reads the footer of a file. Before a row group is read, checkGroup must
+// check its pages.
 func openParquet(file File) (p *parquet.File, err error) {
 	if file.Size() > fileMax {
 		return nil, fmt.Errorf("it has %d bytes; the limit is %d", file.Size(), int64(fileMax))

@@ -40,7 +40,7 @@ type rowID struct{ device, key string }
 type part struct{ first, last int }
 
 const (
-	partsMax     = 64        // files of a day; more are combined
+	partsMax     = 64        // files of a day that are combined
 	openMax      = 400       // days: a backlog of a year
 	openBytesMax = 128 << 20 // bytes of rows in all growing days, an estimate
 	dayBytesMax  = 16 << 20  // bytes of rows in one
@@ -157,7 +157,8 @@ func (d *days) merge(ctx context.Context, all bool) {
 	}
 }
 
-// byAge returns the growing days, those without new samples for the longest time first.
+// byAge returns the growing days, those without new samples for the longest time first. It removes
+// days without a file from open.
 func (d *days) byAge() (all []*growing) {
 	for _, g := range d.open {
 		if len(g.files) == 0 {

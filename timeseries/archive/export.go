@@ -35,7 +35,8 @@ type ExportOptions struct {
 type Report struct {
 	Read    int64 `json:"read"`    // samples in the live table
 	Written int64 `json:"written"` // samples in the files
-	// those of Written that only the archive had, because they expired in the table
+	// samples of Written that only the archive had, because the table no longer has them or the
+	// options' range excludes them
 	Kept  int64 `json:"kept"`
 	Files int64 `json:"files"` // files, one per day
 	Done  bool  `json:"-"`     // the table is read

@@ -30,8 +30,8 @@ type FollowOptions struct {
 	// Name identifies the checkpoints: one name per archive. Default: "archive." and the table's
 	// name. Up to 1 KB.
 	Name string
-	// Every is the longest time that a sample waits for others, in real time. Default: one minute.
-	// Range: a millisecond to an hour.
+	// Every is the time that a sample waits for others, in real time; the wait may take a quarter
+	// longer. Default: one minute. Range: a millisecond to an hour.
 	Every time.Duration
 	// Rows is the maximum number of samples in a file, which also ends at 64 MB. Default: 50,000.
 	// Range: 1 to 400,000.
@@ -42,7 +42,8 @@ type FollowOptions struct {
 	// Lease is the time after which others take over the shards of a silent follower. Default: 10
 	// s.
 	Lease time.Duration
-	// Archived is called after each file. Default: no calls.
+	// Archived is called after each file, by several goroutines at once if there are several
+	// shards. Default: no calls.
 	Archived func(name string, samples int)
 	// Logger receives messages for operators. Default: none.
 	Logger *slog.Logger
@@ -160,7 +161,9 @@ func (f *follower) gathering(shard string) *gathering {
 	return g
 }
 
-// handle takes a page of a shard's records.
+// handle collects the expired samples in a page of a shard's records, of at least one record, and
+// flushes them when they fill a file. It releases other records at once, and records of samples
+// that a file already has.
 func (f *follower) handle(ctx context.Context, shard string, records []consume.Record) error {
 	g := f.gathering(shard)
 	g.mu.Lock()

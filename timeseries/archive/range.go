@@ -113,7 +113,8 @@ type deviceFile struct {
 	bytes   int
 }
 
-// readDay reads the files that are not in read yet. It returns the name of a missing file.
+// readDay adds the files of names that are not in read yet to read, and drops files that names
+// lacks from it. If a file is missing, it returns its name and the error.
 func (a *Archive) readDay(ctx context.Context, names []string, q timeseries.Query, read map[string]*deviceFile) (missing string, err error) {
 	maps.DeleteFunc(read, func(name string, _ *deviceFile) bool { return !slices.Contains(names, name) })
 	left := deviceDayMax
@@ -137,7 +138,8 @@ func (a *Archive) readDay(ctx context.Context, names []string, q timeseries.Quer
 	return "", nil
 }
 
-// readDevice reads a device's samples in a file, up to a number of bytes.
+// readDevice reads a device's samples of the query's range and metrics in a file. It fails if they
+// take more than bytesMax in memory.
 func (a *Archive) readDevice(ctx context.Context, name string, q timeseries.Query, bytesMax int) (*deviceFile, error) {
 	f := &deviceFile{}
 	m := newMetrics()
@@ -191,9 +193,10 @@ func project(s *timeseries.Sample, metrics []string) {
 
 // Union returns a device's samples in the live table and the archive, in one order and without
 // duplicates; of two with one Key the live one. It reads the live table first, so it sees a sample
-// that expires meanwhile. Three samples are in neither place: one that Follow has not written yet,
-// for at most FollowOptions.Every; an expired one that guard has not archived yet, since a Reader
-// omits it; and one that expires during the read, after the first page.
+// that expires meanwhile. Three samples are in neither place: one that Follow has not written yet
+// (FollowOptions.Every, and longer while the store fails); an expired one that guard has not
+// archived yet, since a Reader omits it; and one that expires during the read, after the first
+// page.
 func (a *Archive) Union(ctx context.Context, live *timeseries.Reader, q timeseries.Query) iter.Seq2[timeseries.Sample, error] {
 	return func(yield func(timeseries.Sample, error) bool) {
 		if err := checkQuery(q); err != nil {

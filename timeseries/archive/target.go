@@ -264,7 +264,8 @@ func (t *Target) write(b *batch) {
 }
 
 // Close refuses further deliveries, waits for writes in progress, and combines the small files of
-// each day for up to 10 seconds. Small files that remain serve as well.
+// each day. It stops combining 10 seconds after its call, even if the writes have taken that long.
+// Small files that remain serve as well.
 func (t *Target) Close() {
 	t.mu.Lock()
 	t.mu.closed = true

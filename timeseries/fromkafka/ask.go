@@ -39,7 +39,8 @@ func newAsker(o Options) (*asker, error) {
 
 func (a *asker) close() { a.client.Close() }
 
-// topic reads the description of the topic, without creating it.
+// topic reads the description of the topic, without creating it. Its error is ErrNoTopic if the
+// brokers lack the topic.
 func (a *asker) topic(ctx context.Context) (found topic, err error) {
 	request := kmsg.NewPtrMetadataRequest()
 	wanted := kmsg.NewMetadataRequestTopic()

@@ -6,6 +6,7 @@
 // a batch of it is written and committed, so its next owner starts after that batch. Records of
 // transactions are read once committed; those of aborted transactions are not read.
 //
-// The receiver puts unusable records aside and continues. Ingest waits for absent brokers. A fault
-// that needs an administrator, such as a missing or deleted topic or a missing permission, ends it.
+// The receiver puts unusable records aside and continues. Once started, Ingest waits for absent
+// brokers. A fault that needs an administrator, such as a missing or deleted topic or a missing
+// permission, ends it.
 package fromkafka

@@ -84,7 +84,9 @@ func (o *Options) complete() error {
 }
 
 // Ingest passes a topic's records to a receiver. It returns nil when ctx is done, or, with
-// UntilCaughtUp, when it has caught up.
+// UntilCaughtUp, when it has caught up. It returns an error if the brokers do not describe the
+// topic within seconds of its start, the receiver fails, a batch of records is too large, or a
+// fault needs an administrator. It waits for brokers that fail later.
 func Ingest(ctx context.Context, r *timeseries.Receiver, o Options) error {
 	if err := o.complete(); err != nil {
 		return err
@@ -143,7 +145,8 @@ func (in *ingesting) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// session runs one membership in the group.
+// session runs one membership in the group. It returns nil when ctx is done or all is read,
+// errAgain if another session may succeed, and otherwise the error with which Ingest ends.
 func (in *ingesting) session(ctx context.Context) error {
 	options := append([]kgo.Opt{kgo.FetchMaxWait(fetchFor)}, in.o.Client...)
 	client, err := kgo.NewClient(append(options,
@@ -195,7 +198,8 @@ func (in *ingesting) session(ctx context.Context) error {
 	return nil
 }
 
-// poll waits for records.
+// poll waits for records, with UntilCaughtUp for at most lookEvery. It returns nil if none have
+// come by then, or when ctx is done.
 func (in *ingesting) poll(ctx context.Context, client *kgo.Client) kgo.Fetches {
 	if in.ends != nil {
 		limited, cancel := context.WithTimeout(ctx, lookEvery)
@@ -273,8 +277,9 @@ func (in *ingesting) errors(ctx context.Context, fetches kgo.Fetches) (passing, 
 	return nil, nil
 }
 
-// lookForTopic returns an error if the topic is gone. A broker may not know a new topic yet, so it
-// takes several checks.
+// lookForTopic returns an error if the topic is gone, and errAgain if it was deleted and created
+// again. A broker may not know a new topic yet, so only goneAfter consecutive checks prove that it
+// is gone. Temporary failures of a check are ignored.
 func (in *ingesting) lookForTopic(ctx context.Context) error {
 	found, err := in.ask.topic(ctx)
 	switch {
@@ -342,7 +347,8 @@ func (in *ingesting) allDone(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// adjust reports records that the brokers have deleted as lost, and continues after them.
+// adjust reports records that the brokers have deleted as lost, and continues after them. If a
+// partition ends before the group's offset, adjust reports a loss too, and continues at its start.
 func (in *ingesting) adjust(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
 	starts, err := in.ask.offsets(ctx, atStart)
 	if err != nil {

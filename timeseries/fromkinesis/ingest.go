@@ -73,7 +73,9 @@ func (o *Options) complete() error {
 }
 
 // Ingest passes a stream's records to a receiver. It returns nil when ctx is done, or, with
-// UntilCaughtUp, when it has caught up.
+// UntilCaughtUp, when it has caught up. It returns an error if Kinesis does not describe the stream
+// at the start, the receiver fails, a checkpoint cannot be saved within seconds, a service refuses
+// a call for good, or the stream is gone. It retries other failures.
 func Ingest(ctx context.Context, r *timeseries.Receiver, o Options) error {
 	if err := o.complete(); err != nil {
 		return err

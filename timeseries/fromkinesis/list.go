@@ -21,9 +21,10 @@ const (
 	forgetAfter = 3      // consecutive lists without a shard before its row is deleted
 )
 
-// list returns the shards that can be read now: unfinished ones whose parents are finished. It
-// lists the stream's shards again from time to time, and after any process has finished one, which
-// may have children.
+// list returns the shards that can be read now: unfinished ones whose parents are finished. With
+// UntilCaughtUp it omits those that have caught up, and at last those that other live processes
+// read. It lists the stream's shards again from time to time, and after any process has finished
+// one, which may have children.
 func (in *ingesting) list(ctx context.Context, rows map[string]lease.Row) ([]string, error) {
 	ended := 0
 	for _, row := range rows {

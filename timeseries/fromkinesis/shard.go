@@ -95,7 +95,8 @@ func (r *reader) persist(ctx context.Context, do func(context.Context) error) er
 	}
 }
 
-// checkRetention reports records deleted since the checkpoint.
+// checkRetention reports a possible loss, once, if the checkpoint is older than the stream's
+// retention: records that arrived after it may have been deleted.
 func (r *reader) checkRetention(ctx context.Context) error {
 	if r.at.until.IsZero() {
 		return nil
@@ -118,7 +119,8 @@ type page struct {
 	atEnd    bool // no record follows
 }
 
-// page reads a page, writes its samples, and saves the checkpoint.
+// page reads a page, writes its samples, and saves the checkpoint after records, and otherwise
+// every idleSave. At the end of the shard it sets ended and leaves the saving to its caller.
 func (r *reader) page(ctx context.Context) (read page, err error) {
 	select {
 	case r.pages <- struct{}{}:
@@ -160,7 +162,8 @@ func (r *reader) page(ctx context.Context) (read page, err error) {
 	return read, r.save(ctx, r.at.String())
 }
 
-// begin requests an iterator after the checkpoint.
+// begin requests an iterator after the checkpoint, or at the shard's beginning without one. If the
+// shard no longer has the checkpoint, begin reports a loss and starts at the beginning.
 func (r *reader) begin(ctx context.Context) error {
 	request := &kinesis.GetShardIteratorInput{StreamName: &r.o.Stream, ShardId: aws.String(r.lease.Shard()), ShardIteratorType: types.ShardIteratorTypeTrimHorizon}
 	if r.at.sequence != "" {
@@ -209,8 +212,9 @@ func (r *reader) messages(records []types.Record) []timeseries.Message {
 	return messages
 }
 
-// save stores the checkpoint, even after ctx is done, because the records before it are durable. If
-// another process holds the lease, it does nothing.
+// save stores text as the checkpoint, unless it is stored already or has no position. It does so
+// even after ctx is done, because the records before it are durable, and retries for saveLimit. If
+// another process holds the lease, it stores nothing and returns lease.ErrLost.
 func (r *reader) save(ctx context.Context, text string) error {
 	if text == r.written || text == (checkpoint{}).String() {
 		return nil

@@ -62,7 +62,8 @@ var ErrNoStream = errors.New("stream not found")
 // ErrNoConsumer reports that the consumer was deleted during a read.
 var ErrNoConsumer = errors.New("the consumer was deleted")
 
-// Open returns a durable consumer. It creates a missing one, which reads the whole stream.
+// Open returns a durable consumer. It creates a missing one, which reads the whole stream. Its
+// error is ErrNoStream without the stream, or says why Ingest cannot use an existing consumer.
 func Open(ctx context.Context, conn *nats.Conn, c Consumer) (jetstream.Consumer, error) {
 	if c.AckWait == 0 {
 		c.AckWait = ackDefault
@@ -161,7 +162,9 @@ type ingesting struct {
 	busy     bool // more messages may be available
 }
 
-// fetch returns messages. After an empty fetch it waits for one, which costs the server nothing.
+// fetch returns the messages that arrive within gatherFor, up to a batch, or none. After an empty
+// fetch it waits for one message for idleFor, or lookEvery with UntilCaughtUp, which costs the
+// server nothing.
 func (in *ingesting) fetch(ctx context.Context) (all []jetstream.Msg, err error) {
 	number, options := batchMax, []jetstream.FetchOpt{jetstream.FetchMaxWait(gatherFor), jetstream.FetchMaxBytes(batchBytes)}
 	if !in.busy {
@@ -271,7 +274,8 @@ func (in *ingesting) acknowledge(ctx context.Context, all []jetstream.Msg) error
 	return nil
 }
 
-// caughtUp reports whether no message is left. It returns false without UntilCaughtUp.
+// caughtUp reports whether no message is left: none is undelivered, and none awaits the
+// acknowledgement of any process. It returns false without UntilCaughtUp.
 func (in *ingesting) caughtUp(ctx context.Context) (bool, error) {
 	if !in.o.UntilCaughtUp {
 		return false, nil
