@@ -12,9 +12,9 @@
 //	POST /_mayfly/clock/rate     let it run at a multiple of real time
 //
 // The first three are open to everyone who can reach the port, so that probes and scrapers need no
-// credentials. A request to the clock is authenticated like any request of the API. It is refused
-// if a browser sends it for a page of another origin, and moves the clock only if clock control is
-// on. docs/clock.md documents its JSON.
+// credentials. A request to the clock is authenticated like any request of the API. A POST is
+// refused if a browser sends it for a page of another origin, and moves the clock only if clock
+// control is on. docs/clock.md documents its JSON.
 //
 // The package knows neither the engine nor the API: the caller passes functions.
 package admin
@@ -65,7 +65,8 @@ func Handler(o Options) http.Handler {
 	return mux
 }
 
-// Serves reports whether a request's path is one of Handler's.
+// Serves reports whether Handler is to answer a path: one in the package comment, or any other
+// below /_mayfly/, for which it has an error.
 func Serves(path string) bool {
 	switch path {
 	case "/healthz", "/readyz", "/metrics":
@@ -74,8 +75,9 @@ func Serves(path string) bool {
 	return strings.HasPrefix(path, "/_mayfly/")
 }
 
-// writeReady answers 200 even if a part does not work: a supervisor that restarted the server would
-// repair nothing, and interrupt the other parts.
+// writeReady answers 503 with the reason if the server is not ready, and otherwise 200 with a line
+// for each part that does not work. Such a part is no reason for a 503: a supervisor that restarted
+// the server would repair nothing, and interrupt the other parts.
 func writeReady(w http.ResponseWriter, ready func() error, degraded func() []string) {
 	if ready != nil {
 		if err := ready(); err != nil {

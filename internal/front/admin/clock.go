@@ -14,7 +14,9 @@ import (
 	"time"
 )
 
-// Clock is the engine's clock, as functions. Each is required.
+// Clock is the engine's clock, as functions. Each is required. A limit is the longest real time
+// that a move may take. A move that the clock refuses returns a *MoveError. Rate 0 freezes the
+// clock.
 type Clock struct {
 	State   func() ClockState
 	Freeze  func(ctx context.Context) (Moved, error)
@@ -43,7 +45,8 @@ type Moved struct {
 	Busy       []string // the consumers of streams that were not done then
 }
 
-// MoveError is the error for a move that the clock refuses, such as one backwards.
+// MoveError is the error for a move that the clock refuses, such as one backwards. Its Reason is
+// the message of the answer, with the status 409.
 type MoveError struct{ Reason string }
 
 func (e *MoveError) Error() string { return e.Reason }
@@ -177,7 +180,8 @@ type badRequest string
 
 func (e badRequest) Error() string { return string(e) }
 
-// readMove reads a body that has only the allowed members; null ones count as absent.
+// readMove reads a body that has only the allowed members; null ones count as absent. An empty body
+// has none. Every error is the client's mistake, with the status 400.
 func readMove(body []byte, allowed []string) (moveRequest, error) {
 	var m moveRequest
 	if len(bytes.TrimSpace(body)) == 0 {
@@ -203,7 +207,7 @@ func readMove(body []byte, allowed []string) (moveRequest, error) {
 	return m, nil
 }
 
-// bodyError returns the error for a malformed body, without the words of encoding/json.
+// bodyError returns the error for a body that encoding/json refused with err, without its words.
 func bodyError(err error) error {
 	var wrong *json.UnmarshalTypeError
 	switch {

@@ -51,8 +51,8 @@ func newHistogram(name, help string) prometheus.Histogram {
 // events are counters by event.
 type events map[string]*prometheus.CounterVec
 
-// newEvents returns a counter for each event of metrics, which has the metric's name, without the
-// prefix, and help text.
+// newEvents returns a counter for each event. metrics maps the event to the name of its metric,
+// without the prefix, and the help text. The counters have one label.
 func newEvents(prefix string, metrics map[string][2]string, label string) events {
 	e := events{}
 	for event, m := range metrics {

@@ -13,8 +13,8 @@ type deliveries struct {
 	// dead letters that could not be written to their queue, by code
 	failures *prometheus.CounterVec
 	lateness *prometheus.HistogramVec
-	late     string // the event whose lateness is measured
-	label    string
+	late     string // the event whose lateness is measured, at the first attempt only
+	label    string // the label with the group or trigger
 }
 
 // deliveryEvents are the events, with the metric's name and help text. In brackets: the metric of
@@ -35,15 +35,16 @@ var deliveryEvents = map[string][2]string{
 	"dead_letter_truncated": {"dead_letters_truncated_total", "Dead letters whose body was cut (InvocationsSentToDeadLetterCount_Truncated_MessageSizeExceeded)."},
 }
 
-// eventEnded removes the series of a group that was deleted. Its parked deliveries, if any, begin
-// new ones.
+// eventEnded removes the series of a group that was deleted. If the group still has parked
+// deliveries, their later events begin new series.
 const eventEnded = "ended"
 
-// eventDeadLetterFailed is also counted by the error's code.
+// eventDeadLetterFailed is counted by group and error code, in deliveries.failures; it is none of
+// deliveryEvents.
 const eventDeadLetterFailed = "dead_letter_failed"
 
-// newDeliveries returns the metrics "mayfly_<owner>_…" with a label. late is the event whose lateness
-// is measured.
+// newDeliveries returns the metrics "mayfly_<owner>_…" with a label. late is the event whose
+// lateness is measured, and lateness the help text's description of that lateness.
 func newDeliveries(owner, label, late, lateness string) *deliveries {
 	name := "mayfly_" + owner + "_"
 	return &deliveries{

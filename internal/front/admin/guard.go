@@ -38,7 +38,7 @@ type GuardTable struct {
 	Armed         int           // deadlines in memory
 	Due           int           // those that have passed and whose removal is not done
 	GivenUp       int           // items whose removal failed at the last attempt
-	OldestOverdue time.Duration // the age of the earliest of these deadlines; 0: there are none
+	OldestOverdue time.Duration // the age of the earliest deadline that is Due; 0: none is
 	USDPerMillion float64       // estimated cost of a million removals; 0: not known yet
 }
 

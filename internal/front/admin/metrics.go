@@ -20,7 +20,8 @@ type Metrics struct {
 	schedules, triggers *deliveries
 }
 
-// Sources are functions that every scrape calls. A nil function omits its metric.
+// Sources are functions that every scrape calls; scrapes may overlap. A nil function omits its
+// metrics.
 type Sources struct {
 	Backlog  func() int64 // items that are due and not yet reaped
 	Clock    func() ClockState
@@ -50,8 +51,8 @@ type DamagedFile struct {
 // DamagedRange is a part of a table. Table is empty for other data.
 type DamagedRange struct{ Table, Range string }
 
-// HeldStream is the records that a stream retains beyond the retention time, because a consumer in
-// this process has not read them.
+// HeldStream is the records that a stream retains beyond the retention time, because the durable
+// checkpoint of a consumer in this process is not past them. Consumer is the one furthest behind.
 type HeldStream struct {
 	Table, Stream, Consumer string
 	Bytes, Records          int64

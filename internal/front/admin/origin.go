@@ -21,7 +21,8 @@ func sameOriginOnly(next http.Handler) http.Handler {
 }
 
 // sameOrigin returns errCrossOrigin if a browser sent the request for a page that this server did
-// not serve.
+// not serve. It lets a foreign page's GET pass, since that changes nothing and the browser hides
+// the answer from the page.
 //
 // Browsers show that in Sec-Fetch-Site and Origin; programs send neither. A name that resolves to a
 // loopback address (DNS rebinding) can make a foreign page look like the server's own. So the

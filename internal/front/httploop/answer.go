@@ -13,7 +13,8 @@ import (
 // own buffer.
 const joinMax = 16 << 10
 
-// write sends the answer, in one system call.
+// write sends the answer, in one system call. If it is the connection's last, it says so in a
+// Connection header; the caller closes the connection. A large body is sent without a copy.
 func (c *conn) write(r *wire.Response, last bool) error {
 	b := appendStatus(c.out[:0], r.Status)
 	for _, f := range r.Header {
@@ -51,7 +52,8 @@ func appendStatus(b []byte, status int) []byte {
 	return append(append(append(b, ' '), http.StatusText(status)...), "\r\n"...)
 }
 
-// date writes the Date header's value, which changes once a second.
+// date caches the Date header's value, which changes once a second. The result of at is valid until
+// the next call.
 type date struct {
 	second int64
 	text   []byte

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	roomMin  = 4 << 10  // the buffer of a waiting connection
-	roomKept = 64 << 10 // a larger buffer is released after the request that needed it
+	roomMin  = 4 << 10  // bytes of a connection's first buffer
+	roomKept = 64 << 10 // a larger buffer is replaced after the request that needed it
 )
 
 // The states of a connection.
@@ -26,7 +26,8 @@ const (
 	closed               // while waiting, because the server stops
 )
 
-// conn is a connection that the loop serves. Only its own goroutine uses it, except state.
+// conn is a connection that the loop serves. Only its own goroutine uses it, except that the server
+// reads and sets state, and closes the connection when it stops.
 type conn struct {
 	net.Conn
 	server *server
@@ -101,7 +102,8 @@ func (c *conn) next() bool {
 }
 
 // judge returns the verdict on the bytes read so far. It is plain only if they have the whole
-// request.
+// request, and partial also before a request begins. judge fills in c.head as soon as the head is
+// complete, and reads it only once.
 func (c *conn) judge() verdict {
 	if c.head.size == 0 {
 		if !c.skip() {
@@ -143,7 +145,8 @@ func (c *conn) idle() bool {
 	return pending == 0 || !c.first && c.skipped+pending < peeked
 }
 
-// read waits for more bytes. The server may close an idle connection meanwhile.
+// read waits for more bytes, until the deadline, and returns nil if there are some. The server may
+// close an idle connection meanwhile; read then returns net.ErrClosed.
 func (c *conn) read() error {
 	idle := c.idle()
 	if idle {
@@ -164,7 +167,9 @@ func (c *conn) read() error {
 	return err
 }
 
-// deadline returns the instant at which a wait that begins now ends.
+// deadline returns the instant at which a wait that begins now ends. An idle connection's limit
+// counts from its acceptance or last answer; the first wait for the rest of a request starts the
+// clock for that request, c.begun.
 func (c *conn) deadline(idle bool) time.Time {
 	switch {
 	case idle && c.first:
@@ -212,7 +217,8 @@ func (c *conn) makeRoom() {
 	c.start = 0
 }
 
-// answer answers the request, and reports whether another may follow.
+// answer answers the request, and reports whether another may follow. If not, the caller closes the
+// connection.
 func (c *conn) answer(ctx context.Context) (more bool) {
 	body := c.start + c.head.size
 	c.request.Method, c.request.Path, c.request.Query, c.request.Host = c.head.method, c.head.path, c.head.query, c.head.host

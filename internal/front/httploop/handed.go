@@ -19,7 +19,8 @@ func newHandedListener(addr net.Addr) *handedListener {
 	return &handedListener{addr: addr, conns: make(chan net.Conn), closed: make(chan struct{})}
 }
 
-// pass hands a connection to Accept. It closes the connection if the listener is closed.
+// pass hands a connection to Accept, and waits until Accept takes it. It closes the connection if
+// the listener is closed.
 func (l *handedListener) pass(c net.Conn) {
 	select {
 	case l.conns <- c:

@@ -14,7 +14,7 @@ type verdict int
 
 const (
 	partial  verdict = iota // they may become a plain request
-	plain                   // they are one, or begin with one
+	plain                   // they begin with a whole one; for head.read, with its head
 	doubtful                // they are not, or may not be
 )
 
@@ -41,8 +41,8 @@ type head struct {
 	fields fields
 }
 
-// read reads a head from the beginning of b. Requests are plain for the path "/" and for those that
-// routed reports.
+// read reads a head from the beginning of b. It is plain if b has the whole head of a request that
+// is a POST to the path "/", or goes to a path that routed reports. Only then are the fields valid.
 func (h *head) read(b []byte, routed func(path string) bool) verdict {
 	h.fields.reset()
 	h.size, h.length, h.host, h.close = 0, -1, "", false

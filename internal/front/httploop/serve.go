@@ -37,7 +37,8 @@ type Options struct {
 	// Fallback answers all other requests, through net/http.
 	Fallback http.Handler
 
-	// Now returns the time of the machine's clock, for idle connections.
+	// Now returns the time of the machine's clock, for the limits of idle connections and of
+	// incomplete requests.
 	Now func() time.Time
 
 	// Date returns the time for the Date header. Default: Now.
@@ -46,9 +47,11 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Serve answers requests on the listener until ctx is done, and returns nil; or until the listener
-// fails, and returns the error. It closes the listener and all connections before it returns.
-// net/http serves TLS connections, with HTTP/2 if the listener offers that.
+// Serve answers requests on the listener until ctx is done or the listener fails. It returns the
+// listener's error, or nil after ctx was done. It closes the listener and all connections before it
+// returns, which takes up to finishLimit and abandonLimit together. A request that ignores its
+// cancelled context may still be running then. net/http serves TLS connections, with HTTP/2 if the
+// listener offers that.
 func Serve(ctx context.Context, listener net.Listener, o Options) error {
 	requests, cancelRequests := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancelRequests()
@@ -153,7 +156,8 @@ func (s *server) forget(c *conn) {
 	delete(s.mu.conns, c)
 }
 
-// each calls f for every connection that the loop serves.
+// each calls f for every connection that the loop serves. It holds the lock meanwhile, so f must
+// neither wait nor call start or forget.
 func (s *server) each(f func(*conn)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,7 +167,9 @@ func (s *server) each(f func(*conn)) {
 }
 
 // finish closes idle connections and waits for running requests. It releases those that wait for
-// stream records, which return an empty page at once, and cancels those that take too long.
+// stream records, which return an empty page at once, and cancels those that run longer than
+// finishLimit. It closes the connections of those that do not end within abandonLimit either, and
+// returns without waiting for them.
 func (s *server) finish(release, cancelRequests func()) error {
 	// before the release, so that the answers announce the end of the connection
 	s.stopping.Store(true)

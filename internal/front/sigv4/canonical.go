@@ -10,7 +10,9 @@ import (
 	"strings"
 )
 
-// appendCanonical appends the canonical request.
+// appendCanonical appends the canonical request: the string in the package comment that the
+// signature covers. It takes the signed headers from the signature and their values from the
+// request.
 func appendCanonical(dst []byte, r *Request, s *signature) []byte {
 	dst = append(dst, r.Method...)
 	dst = append(dst, '\n')
@@ -37,7 +39,8 @@ func appendCanonical(dst []byte, r *Request, s *signature) []byte {
 	return hex.AppendEncode(dst, sum[:])
 }
 
-// appendQuery appends the query parameters sorted by name and value, without the signature itself.
+// appendQuery appends the query parameters, escaped anew and sorted by name and value. In the query
+// form it leaves out the signature itself.
 func appendQuery(dst []byte, r *Request, s *signature) []byte {
 	if r.Query == "" {
 		return dst
@@ -70,7 +73,7 @@ func appendQuery(dst []byte, r *Request, s *signature) []byte {
 }
 
 // appendHeader appends "name:value\n", with several values joined by commas and runs of blanks
-// reduced to one.
+// reduced to one. A missing header has an empty value.
 func appendHeader(dst []byte, r *Request, name string) []byte {
 	dst = append(dst, name...)
 	dst = append(dst, ':')

@@ -8,7 +8,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// signature is the parts of a request's signature, from either form.
+// signature is the parts of a request's signature, from either form. No part but the token is
+// empty, and parse checks nothing else about them.
 type signature struct {
 	algorithm     string
 	credential    string
@@ -29,7 +30,9 @@ const (
 	queryToken         = "X-Amz-Security-Token"
 )
 
-// parse returns the request's signature, from the form that it has.
+// parse returns the request's signature, from the form that it has. A query with X-Amz-Algorithm is
+// the query form. A request with both forms is refused, and so is one with neither, or with parts
+// missing.
 func parse(r *Request) (*signature, error) {
 	header := first(r.Headers, "Authorization")
 	var query url.Values
@@ -141,8 +144,9 @@ func first(headers Headers, name string) string {
 	return ""
 }
 
-// Region returns the region in the scope of an Authorization header, or "" if there is none. It does
-// not check the signature.
+// Region returns the region in the scope of an Authorization header. It does not check the
+// signature. It returns "" if the header has no scope, or a region with characters other than
+// lower-case letters, digits and hyphens or longer than regionMax.
 func Region(authorization string) string {
 	_, credential, _ := strings.Cut(authorization, "Credential=")
 	scope := strings.SplitN(credential, "/", 4)
@@ -152,5 +156,5 @@ func Region(authorization string) string {
 	return scope[2]
 }
 
-// regionMax is the length of the longest accepted region name.
+// regionMax is the length of the longest name that Region returns. Verify accepts longer ones.
 const regionMax = 32

@@ -147,7 +147,9 @@ type keyScope struct {
 	accessKey, day, region, service string
 }
 
-// parseScope splits the credential. Any region is valid, since one server stands for all of them.
+// parseScope splits the credential and checks its parts: the service, the terminator, and that its
+// day is the day of the signature's date, which checkDate must have accepted. Any region but the
+// empty one is valid, since one server stands for all of them.
 func (s *signature) parseScope(service string) (keyScope, error) {
 	parts := strings.Split(s.credential, "/")
 	if len(parts) != 5 {
@@ -175,7 +177,8 @@ func (s *signature) parseScope(service string) (keyScope, error) {
 	return scope, nil
 }
 
-// scratch holds the two strings that a verification builds.
+// scratch holds the buffers for the two strings that a verification builds. It is pooled, so
+// nothing may refer to them afterwards.
 type scratch struct {
 	canonical    []byte
 	stringToSign []byte
@@ -183,7 +186,9 @@ type scratch struct {
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// checkSignature computes the expected signature of the request and compares.
+// checkSignature returns an error unless the request has the signature that the secret produces. It
+// caches the derived key of a valid signature. The error shows the canonical request and the string
+// to sign, but nothing of the secret.
 func (v *Verifier) checkSignature(r *Request, s *signature, scope keyScope, secret string) error {
 	buf := scratches.Get().(*scratch)
 	defer scratches.Put(buf)

@@ -35,8 +35,9 @@ func (s *Server) preflight(in *Request, out *Response) bool {
 	return true
 }
 
-// allowed returns the request's origin if it is a configured one. It never allows mayfly's own
-// endpoints, such as the clock.
+// allowed reports whether the request's origin is a configured one, and returns the value of
+// Access-Control-Allow-Origin for it: the origin, or "*" if all are configured. It never allows
+// mayfly's own endpoints, such as the clock.
 func (s *Server) allowed(in *Request) (origin string, allowed bool) {
 	if len(s.CORS) == 0 || strings.HasPrefix(in.Path, "/_mayfly/") {
 		return "", false

@@ -51,8 +51,9 @@ func decodeBatchWriteTable(d *decoder, in *service.BatchWriteTable) {
 	})
 }
 
-// requestItems reads a map of tables in the order of the request. Of equal names, the last counts.
-// typ is the type of the map's values, read reads one, and name is where its table is stored.
+// requestItems reads a map of tables in the order of the request. Of equal names, only the last
+// counts, at its own place. It returns at most keepMembers tables, and nil for null. typ is the
+// type of the map's values, read reads one, and name is where its table is stored.
 func requestItems[T any](d *decoder, typ string, read func(*decoder, *T), name func(*T) *string) []T {
 	if !d.Map(typ) {
 		return nil

@@ -21,8 +21,8 @@ func (d *decoder) names() service.Names {
 	return names
 }
 
-// values reads ExpressionAttributeValues. It words the error for a bad value, since the text has
-// the value's key.
+// values reads ExpressionAttributeValues. The error for the first bad value waits in Values.Err. It
+// is worded here, since the text has the value's key.
 func (d *decoder) values() service.Values {
 	if !d.Map("AttributeValue") {
 		return service.Values{}

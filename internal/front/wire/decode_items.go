@@ -95,7 +95,8 @@ func decodeScan(d *decoder, in *service.ScanInput) {
 // the others ("hide"). The answer repeats it, so that a client knows that the endpoint supports it.
 const headerExpired = "X-Mayfly-Expired"
 
-// expired reads the header and copies it to the answer.
+// expired returns the value of headerExpired and copies the header to the answer. Without the
+// header it returns zero. The error for an unknown value waits in d.invalid.
 func (d *decoder) expired() (e service.Expired) {
 	value := d.request.Header.Get(headerExpired)
 	switch value {

@@ -77,8 +77,8 @@ func getRecords(s *service.Service, ctx context.Context, in *service.GetRecordsI
 	return s.GetRecords(ctx, in)
 }
 
-// headerWait asks GetRecords to wait up to so many milliseconds for a record. The answer repeats
-// it, so that a client knows that the endpoint supports it.
+// headerWait asks GetRecords to wait up to so many milliseconds for a record. The answer has the
+// wait that applied, which may be shorter, so that a client knows that the endpoint supports it.
 const headerWait = "X-Mayfly-Wait-Ms"
 
 // The longest wait; longer ones are shortened to it. A device on a network may drop a silent
@@ -88,7 +88,8 @@ const (
 	waitMaxInProcess = 15*time.Minute - 30*time.Second
 )
 
-// wait reads the header and copies it to the answer.
+// wait returns the wait that applies and writes it into the answer's headerWait. Without the header
+// it returns 0. The error for a bad value waits in d.invalid.
 func (d *decoder) wait() time.Duration {
 	value := d.request.Header.Get(headerWait)
 	if value == "" {

@@ -24,11 +24,12 @@ func releaseBuffer(b *bytes.Buffer) {
 	}
 }
 
-// readMin is the space that a body gets before its first byte arrives, even if a longer one was
-// announced.
+// readMin is the most space in bytes that a body gets before its first byte arrives, even if a
+// longer one was announced.
 const readMin = 64 << 10
 
-// readBody reads at most one byte more than is allowed, and reports whether the body is larger.
+// readBody reads the body into b, and reports whether it is larger than bodyMax. It reads at most
+// one byte more than that, and nothing if the announced length is larger.
 func readBody(b *bytes.Buffer, r *http.Request) (oversize bool, err error) {
 	if r.Body == nil {
 		return false, nil
@@ -81,8 +82,9 @@ func (r *Response) write(w http.ResponseWriter) {
 }
 
 // Signed returns a handler for endpoints that share the port, such as the clock. It passes requests
-// to next if they are signed like the API's, and answers others as the API does. Without a Verifier
-// it returns next.
+// to next if they are signed like the API's, for the service "dynamodb", and answers others as the
+// API does. The body that next reads is valid until next returns. Without a Verifier, Signed
+// returns next.
 func (s *Server) Signed(next http.Handler) http.Handler {
 	if s.Verifier == nil {
 		return next

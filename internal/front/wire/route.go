@@ -69,8 +69,10 @@ type pattern struct {
 	methods  map[string]*mountedOp
 }
 
-// newMountTable returns the table of operations. It panics if a request could match two of them,
-// since that is a mistake in the program.
+// newMountTable returns the table of operations. It panics after a mistake in the program: two
+// operations of one target, or of one path and method; two paths that can match one request,
+// even with different methods; a path whose first segment is empty, a label or another API's; a
+// target without a dot, or with the prefix of another service.
 func newMountTable(routes []Route, actions []Action) *mountTable {
 	t := &mountTable{roots: map[string]*root{}, targets: map[string]*api{}, actions: map[string]*mountedOp{}}
 	apis := map[string]*api{}
@@ -165,7 +167,8 @@ func split(path string) []string {
 	return strings.Split(strings.TrimSuffix(path, "/"), "/")
 }
 
-// find returns the operation that a request asks for.
+// find returns the operation that a request asks for. The match has no API if the request is for
+// none of the mounted ones, and no operation if it is for an unknown operation of one.
 func (t *mountTable) find(in *Request) match {
 	if in.Path == "/" {
 		return t.findAction(in)
@@ -218,7 +221,8 @@ func (p *pattern) matches(segments []string) bool {
 	return true
 }
 
-// labels returns the unescaped text of each label in the path.
+// labels returns the unescaped text of each label in the path, by the label's name. The error for a
+// text that is malformed or not UTF-8 is a Failure. An action has no labels.
 func (m *match) labels() (map[string]string, error) {
 	if m.pattern == nil {
 		return nil, nil

@@ -65,8 +65,8 @@ type Server struct {
 	date    date
 }
 
-// New returns a server. It starts nothing. It panics if a request could match two Routes or
-// Actions, since that is a mistake in the program.
+// New returns a server. It starts nothing. It panics after a mistake in the program: Routes or
+// Actions that overlap, or one that is malformed; see newMountTable.
 func New(o Options) *Server {
 	o.Region = cmp.Or(o.Region, "us-east-1")
 	o.Logger = cmp.Or(o.Logger, slog.Default())
@@ -76,7 +76,8 @@ func New(o Options) *Server {
 	return &Server{Options: o, mounted: newMountTable(o.Routes, o.Actions)}
 }
 
-// Do returns the answer to a request. It never panics: every failure is an answer.
+// Do returns the answer to a request, and the caller releases it. Every failure is an answer, even
+// a panic of the operation.
 func (s *Server) Do(ctx context.Context, in *Request) *Response {
 	out := newResponse()
 	if s.Observe == nil {
@@ -114,7 +115,7 @@ func (s *Server) routeRequest(ctx context.Context, in *Request, out *Response) (
 }
 
 // answerPlain answers a request that calls no operation: a health check, a preflight or a mistake.
-// It reports whether the request was one.
+// It reports whether the request was one. If not, it only sets the answer's Content-Type.
 func (s *Server) answerPlain(in *Request, out *Response) bool {
 	contentType, known := answerType(in.Header.Get("Content-Type"))
 	switch {
@@ -142,7 +143,7 @@ const (
 )
 
 // answerType returns the content type of the answer to a request with this content type, and
-// reports whether the server supports that.
+// reports whether the server supports the request's. If not, the answer is typeJSON.
 func answerType(contentType string) (answer string, known bool) {
 	base, _, _ := strings.Cut(contentType, ";")
 	switch strings.TrimSpace(base) {
@@ -187,8 +188,8 @@ func (s *Server) apiError(ctx context.Context, err error, operation, id string) 
 }
 
 // logFault logs an error whose details the client does not see. It skips the error of a context
-// that has ended, since the client has disconnected, and an error that reports itself as a
-// repetition of one logged a moment ago.
+// that has ended, because the client has disconnected or the server stops. It also skips an
+// error that reports itself as a repetition of one logged a moment ago.
 func (s *Server) logFault(ctx context.Context, err error, operation, id string) {
 	var again interface{ Repeated() bool }
 	if errors.As(err, &again) && again.Repeated() {
@@ -199,7 +200,9 @@ func (s *Server) logFault(ctx context.Context, err error, operation, id string) 
 	}
 }
 
-// checkAndRun checks the request in AWS's order and then runs the operation.
+// checkAndRun checks the request in AWS's order and then runs the operation, which writes the
+// answer's body to out.w. The target is zero if the request names no operation. A panic of the
+// operation is returned as an error.
 func (s *Server) checkAndRun(ctx context.Context, in *Request, out *Response, body []byte) (target target, err error) {
 	target, known := lookUp(in.Header.Get("X-Amz-Target"))
 	if !known || s.MountedOnly {
@@ -233,7 +236,8 @@ func recovered(err *error) {
 // serviceDynamoDB is the service in signatures for the tables' API and the streams' API.
 const serviceDynamoDB = "dynamodb"
 
-// authenticate checks that a request from the network is signed, and for this service.
+// authenticate checks that a request from the network is signed, and for this service. It returns
+// nil for a request of this process, and for all requests if there is no Verifier.
 func (s *Server) authenticate(in *Request, service string) error {
 	if s.Verifier == nil || in.InProcess {
 		return nil

@@ -12,7 +12,7 @@ import (
 type Transport struct{ Server *Server }
 
 // RoundTrip answers the request. It returns only errors of the request's body, and of its context
-// if that ended the call.
+// if that ended the call. The caller must close the answer's body, which releases its memory.
 func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	body := newBuffer()
 	defer releaseBuffer(body)

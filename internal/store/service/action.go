@@ -126,8 +126,9 @@ func indexKeyed(d *engine.TableDesc, attribute string) bool {
 	return false
 }
 
-// decide returns the new item for the stored one; the engine calls it under the key's lock. It may
-// run more than once, and has no side effects.
+// decide returns the new item for the stored one: nil to delete it, or old itself to leave it
+// unchanged. old is nil if there is no item. An error refuses the write. The engine calls decide
+// under the key's lock. It may run more than once, and has no side effects.
 func (a *action) decide(old dynamo.Item, _ engine.Instant) (dynamo.Item, error) {
 	if a.condition != nil && !a.condition.Eval(old) {
 		return nil, a.conditionFailed(old)
@@ -152,7 +153,8 @@ func (a *action) conditionFailed(old dynamo.Item) error {
 	return err
 }
 
-// updated returns the item after the update. It makes the checks that depend on the stored item.
+// updated returns the item after the update, or nil if there was none and the update only removes
+// attributes. It makes the checks that depend on the stored item.
 func (a *action) updated(old dynamo.Item) (dynamo.Item, error) {
 	if a.update == nil {
 		if old == nil {

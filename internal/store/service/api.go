@@ -42,7 +42,8 @@ type Values struct {
 	Err error
 }
 
-// Legacy holds the parameters that expressions replaced. Set marks those that the request carried.
+// Legacy holds the parameters that expressions replaced. Those that the request lacks are nil or
+// unset.
 type Legacy struct {
 	Expected            map[string]ExpectedValue // Put, Update, Delete
 	AttributeUpdates    map[string]AttributeUpdate
@@ -266,7 +267,8 @@ type TransactWriteItemsInput struct {
 	ClientRequestToken          Opt[string]
 	ReturnConsumedCapacity      Opt[string]
 	ReturnItemCollectionMetrics Opt[string]
-	// SHA-256 of the TransactItems in the body; a token may be used again only with the same digest
+	// SHA-256 of the decoded Items, set only if there is a ClientRequestToken; a token may be used
+	// again only with the same digest
 	Digest [32]byte
 }
 
@@ -326,9 +328,9 @@ type CreateTableInput struct {
 type IndexUpdate struct {
 	Create     *IndexSpec
 	Delete     *Opt[string] // IndexName
-	UpdateName Opt[string]
-	Update     *Throughput // nil also if an Update lacks it: see Actions
-	Actions    int         // the number of Create, Update and Delete members present
+	UpdateName Opt[string]  // IndexName of Update
+	Update     *Throughput  // of Update; nil also if a present Update has none
+	Actions    int          // the number of Create, Update and Delete members present
 }
 
 type UpdateTableInput struct {
@@ -352,7 +354,7 @@ type TableNameInput struct{ TableName Opt[string] }
 // TableDescription is the answer to CreateTable, DescribeTable, UpdateTable and DeleteTable.
 type TableDescription struct {
 	TableName, TableID, ARN string
-	Status                  string // ACTIVE, DELETING
+	Status                  string // ACTIVE; UPDATING or DELETING in the answer to a change
 	Created                 time.Time
 	Attributes              [][2]string // name, type
 	KeySchema               [][2]string // name, HASH or RANGE
@@ -459,8 +461,8 @@ type DescribeStreamInput struct {
 	ARN          Opt[string]
 	Limit        Opt[int64]
 	StartShardID Opt[string]
-	ParentOnly   Opt[string] // ShardFilter {CHILD_SHARDS, ShardId}
-	FilterType   Opt[string]
+	ParentOnly   Opt[string] // ShardId of ShardFilter: only the children of this shard
+	FilterType   Opt[string] // Type of ShardFilter
 }
 
 type StreamDescription struct {
@@ -472,8 +474,8 @@ type StreamDescription struct {
 	LastShardID      string
 }
 
-// ShardDescription is a shard with its first and last sequence numbers. Parent and End are empty if
-// there is none.
+// ShardDescription is a shard with its first and last sequence numbers. End is empty while the
+// shard is open, and Parent if it has none.
 type ShardDescription struct{ ID, Parent, Start, End string }
 
 type GetShardIteratorInput struct {

@@ -182,7 +182,8 @@ func (g *batchGet) bind(e *engine.Engine) (err error) {
 	return nil
 }
 
-// readBatch reads table after table until all items are read or the answer is full.
+// readBatch reads table after table until all items are read or the answer is full. It puts the
+// keys that are left into Unprocessed, with the other parameters of their table.
 func readBatch(v *engine.View, gets []batchGet, out *BatchGetItemOutput) error {
 	left := batchGetBytesMax
 	for i := range gets {
@@ -202,7 +203,9 @@ func readBatch(v *engine.View, gets []batchGet, out *BatchGetItemOutput) error {
 	return nil
 }
 
-// read reads keys in their order while the answer has room, and returns how many it read.
+// read reads keys in their order while the answer has room, and returns how many it read. left is
+// the room in bytes. The first item that does not fit sets it to 0, so that later tables read no
+// items either.
 func (g *batchGet) read(v *engine.View, answer *TableItems, left *int) (int, error) {
 	g.units = 0
 	perBlock := readKind(g.in.ConsistentRead)

@@ -128,8 +128,9 @@ func writesOf(actions []*action) []*engine.Write {
 	return writes
 }
 
-// writesCapacity counts the units of applied actions, and returns their sum if the request asks for
-// it. factor applies to the units of tables, not of indexes.
+// writesCapacity counts the units of applied actions for the operator. It returns the sums of each
+// table if the request asks for them, and otherwise nil. factor applies to the units of tables, not
+// of indexes.
 func writesCapacity(actions []*action, used meters, factor float64) []*Capacity {
 	for _, a := range actions {
 		a.countWrite(factor)

@@ -152,7 +152,8 @@ type meters struct {
 	list        []*meter // in order of first use
 }
 
-// table returns the meter of a table, by the name in the request.
+// table returns the meter of a table, by the name in the request, and makes it at the first call. A
+// table that a request names in two ways has two meters.
 func (ms *meters) table(given string) *meter {
 	for _, m := range ms.list {
 		if m.given == given {

@@ -2,8 +2,9 @@ package service
 
 import "github.com/mayflydb/mayfly/internal/store/dynamo"
 
-// envelope begins a message of one shape error. PutItem and UpdateItem also put it before some of
-// their request checks. Every other operation, and the same action in a transaction, returns the
+// envelope begins a message of one shape error, and the messages about a malformed ARN as
+// TableName. PutItem and UpdateItem also put it before some of their request checks, and Query
+// before one about Select. Every other operation, and the same action in a transaction, returns the
 // bare text.
 const envelope = "1 validation error detected: "
 

@@ -29,9 +29,9 @@ func notFound(detail string) error {
 func tableNotFound(name string) error { return notFound(": Table: " + name + " not found") }
 
 // apiError returns the API's error for an error of the engine. It is the only place that knows both
-// vocabularies. controlPlane is the table in the request of a control plane operation, which the
-// message repeats; it is empty for the data plane. Faults and the API's own errors pass through
-// unchanged.
+// vocabularies. controlPlane is the name in the request of a control plane operation, which the
+// message repeats: the table, or the ARN of the stream or resource. It is empty for the data plane.
+// Faults and the API's own errors pass through unchanged.
 func apiError(err error, controlPlane string) error {
 	var key *engine.KeyError
 	var index *engine.IndexError

@@ -14,8 +14,8 @@ type Consumer struct {
 	stream uint32
 }
 
-// Hold registers a consumer of a stream in this process and returns it. The consumer's name is for
-// the log.
+// Hold registers a consumer of a stream in this process and returns it. Until the consumer is
+// closed, the stream keeps all records after its checkpoints. Its name is for the log and metrics.
 func (s *Service) Hold(consumer, streamARN string) (*Consumer, error) {
 	d, err := s.findStream(streamARN)
 	if err != nil {
@@ -34,19 +34,21 @@ func (s *Service) HasConsumer(streamARN string) bool {
 	return err == nil && s.engine.HasConsumer(d.ID)
 }
 
-// Checkpoint records that the checkpoint of a shard is durable at a sequence number, so trimming
-// may pass it. An empty number is ignored, here and below.
+// Checkpoint records that the checkpoint of a shard is durable at a sequence number: records up to
+// and including it are done, and may be trimmed. An empty number is ignored, here and below; a
+// malformed shard id or number is an error.
 func (c *Consumer) Checkpoint(shard, sequence string) error {
 	return c.at(shard, sequence, c.hold.Checkpoint)
 }
 
-// Passed records that all records of a shard up to a sequence number are done.
+// Passed records that all records of a shard up to and including a sequence number are done. An
+// advance of the clock waits for that; trimming waits for Checkpoint.
 func (c *Consumer) Passed(shard, sequence string) error {
 	return c.at(shard, sequence, c.hold.Passed)
 }
 
-// Taken records that the consumer has read all records of a shard up to a sequence number. Rest
-// covers them.
+// Taken records that the consumer has read all records of a shard up to and including a sequence
+// number. Rest covers them.
 func (c *Consumer) Taken(shard, sequence string) error {
 	return c.at(shard, sequence, c.hold.Taken)
 }
@@ -68,7 +70,8 @@ func (c *Consumer) at(shard, sequence string, report func(shard uint32, seq uint
 }
 
 // Rest declares that the records taken and not passed wait for an instant, rounded up to the
-// millisecond. The zero time ends the wait.
+// millisecond. An advance of the clock does not wait for them before, but stops at that instant.
+// The zero time ends the wait; call it before the work begins.
 func (c *Consumer) Rest(until time.Time) {
 	if until.IsZero() {
 		c.hold.Rest(0)

@@ -30,7 +30,8 @@ func dataTable(v Opt[string]) (tableRef, error) {
 	return ref.resolve()
 }
 
-// dataTable collects the faults of a data plane TableName at path.
+// dataTable collects the faults of a data plane TableName at path. The caller resolves the result:
+// before, its name may be an ARN.
 func (s *shape) dataTable(path string, v Opt[string]) tableRef {
 	switch {
 	case !v.Set:

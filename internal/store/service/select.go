@@ -37,9 +37,9 @@ func checkSelect(sel, index, projection Opt[string], legacy *Legacy, w wording) 
 	}
 }
 
-// useIndex finds the index that a Query or Scan names. It refuses reads that the index cannot
-// serve: all while it is being built, and of a global index consistent ones, and ALL_ATTRIBUTES
-// unless it projects them.
+// useIndex sets the index that a Query or Scan names, if any, and the units of the kind of read. It
+// refuses reads that the index cannot serve: all while it is being built, and of a global index
+// consistent ones, and ALL_ATTRIBUTES unless it projects them.
 func (p *page) useIndex(name Opt[string], sel Opt[string], consistent Opt[bool]) error {
 	p.perBlock = readKind(consistent)
 	if !name.Set {

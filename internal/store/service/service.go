@@ -51,8 +51,9 @@ type Options struct {
 	// with strict expiry: they apply to tables that are tagged aws.
 	Expiry engine.Expiry
 
-	// SwitchedOff is called when a table's stream or TTL was disabled or the table was deleted,
-	// before the answer. It must be quick. Default: no call.
+	// SwitchedOff is called when a table's stream or TTL was disabled or the table was deleted:
+	// after the change is durable, before the answer. It must be quick and safe for concurrent use.
+	// Default: no call.
 	SwitchedOff func(table string)
 
 	// Elapsed returns the local monotonic time since a fixed instant, such as the start of the

@@ -59,7 +59,7 @@ func (s *shape) limit(v Opt[int64], most int64) {
 	s.most("limit", v, most)
 }
 
-// name checks an index name: pattern, then length.
+// name checks the name of an index, or of a table to start after: pattern, then length.
 func (s *shape) name(path string, v Opt[string]) {
 	if v.Set && !constraint.NameLetters(v.V) {
 		s.pattern(path, v.V)

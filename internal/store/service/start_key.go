@@ -56,7 +56,8 @@ func startKeyValues(p *page, key dynamo.Item) error {
 	return err
 }
 
-// checkStartInRange refuses a start key that the Query's conditions exclude.
+// checkStartInRange refuses a start key that the Query's conditions exclude, and any start key if
+// they can match only one item of the table.
 func (p *page) checkStartInRange() error {
 	key := p.rng.After
 	if key == nil {

@@ -26,7 +26,7 @@ const (
 // tagged is the settings that a table's tags carry.
 type tagged struct {
 	expiry engine.Expiry
-	shards int // 0: nothing
+	shards int // 0: the engine's default
 }
 
 // setByTag applies one tag. It ignores tags without mayfly's prefix.
@@ -63,7 +63,8 @@ func setByTag(to *tagged, key, value string) error {
 	return nil
 }
 
-// taggedBy returns the settings in the tags, completed by the server's.
+// taggedBy returns the settings in the tags, completed by the server's. In strict mode it drops the
+// delay and the seed.
 func (s *Service) taggedBy(tags map[string]string) tagged {
 	to := tagged{expiry: s.expiry}
 	for _, key := range []string{tagExpiry, tagDelay, tagSeed, tagShards} {

@@ -140,7 +140,8 @@ func (s *shape) tags(tags []Tag) {
 	}
 }
 
-// checkTags refuses invalid characters, reserved keys and repeated keys.
+// checkTags refuses invalid characters, reserved keys, bad values of mayfly's own tags, and
+// repeated keys.
 func checkTags(tags []Tag) error {
 	for i, tag := range tags {
 		switch {
@@ -168,7 +169,7 @@ func isTagText(s string) bool {
 	})
 }
 
-// tagMap returns a copy of old with tags set in it.
+// tagMap returns a copy of old with tags set in it, or old itself if there are no tags.
 func tagMap(old map[string]string, tags []Tag) map[string]string {
 	if len(tags) == 0 {
 		return old

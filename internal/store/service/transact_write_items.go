@@ -8,7 +8,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/engine"
 )
 
-// TransactWriteItems executes up to 100 actions, all of them or none.
+// TransactWriteItems executes up to 100 actions, all of them or none. If its token was used for the
+// same actions in the last ten minutes, it executes nothing and succeeds.
 func (s *Service) TransactWriteItems(ctx context.Context, in *TransactWriteItemsInput) (*TransactWriteItemsOutput, error) {
 	if err := transactWriteShape(in); err != nil {
 		return nil, err
@@ -52,8 +53,9 @@ func transactOutput(actions []*action, in *TransactWriteItemsInput, mode capacit
 	return out
 }
 
-// transactAgain returns the answer for a transaction that its token shows to be done already. It
-// costs a read of the items.
+// transactAgain returns the answer for a transaction that its token shows to be done already. Each
+// action costs a transactional read, by the size of the item or key in the request, not by the size
+// of the stored item.
 func (s *Service) transactAgain(actions []*action, mode capacityMode) *TransactWriteItemsOutput {
 	used := meters{mode: mode, transaction: meterReads}
 	for _, a := range actions {
@@ -64,7 +66,8 @@ func (s *Service) transactAgain(actions []*action, mode capacityMode) *TransactW
 	return &TransactWriteItemsOutput{Capacity: used.results()}
 }
 
-// transactError returns the API's error for a batch that was not applied.
+// transactError returns the API's error for a batch that was not applied. The token's refusal
+// precedes the reasons of the actions.
 func transactError(err error, actions []*action, token *tokenWrite) error {
 	if !errors.Is(err, engine.ErrRefused) {
 		return apiError(err, "")
