@@ -115,7 +115,7 @@ func checkDevice(device string) *SampleError {
 	case !utf8.ValidString(device):
 		return refuse(ReasonDevice, "the device's name is not UTF-8: %q", device)
 	}
-	if _, shard := splitPartition(device); shard > 0 {
+	if stem, _ := splitPartition(device); stem != device {
 		return refuse(ReasonDevice, "the device's name %q ends like a shard's name, which is reserved", device)
 	}
 	return nil

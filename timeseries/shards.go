@@ -43,7 +43,7 @@ func (s Shards) Writers(now time.Time) int {
 
 // Readers returns the number of shards that readers query.
 func (s Shards) Readers(now time.Time) int {
-	most := max(s.Count, s.Next)
+	most := max(s.Writers(now), s.Next)
 	if s.AskedEnds.IsZero() || now.Before(s.AskedEnds) {
 		most = max(most, s.Asked)
 	}

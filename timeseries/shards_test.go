@@ -77,10 +77,17 @@ func TestShardsChange(t *testing.T) {
 	if got := partitions(); got != 3 {
 		t.Errorf("readers ask %d shards in the end", got)
 	}
+	if _, err = x.SetShards(t.Context(), "roof", 1); err != nil {
+		t.Error(err)
+	}
+	steps(45) // until the old shards are empty
+	if got := partitions(); got != 1 {
+		t.Errorf("readers ask %d shards after the last decrease", got)
+	}
 }
 
 // At any time after a change readers query at least as many shards as writers use, or have used
-// within the retention.
+// within the retention. In the end they query no others.
 func FuzzShards(f *testing.F) {
 	f.Add([]byte{4, 10, 2, 200, 9, 1, 1, 255})
 	f.Fuzz(func(t *testing.T, changes []byte) {
@@ -112,6 +119,10 @@ func FuzzShards(f *testing.F) {
 					}
 				}
 			}
+		}
+		now = now.Add(2*cacheFor + keep)
+		if n.Readers(now) != n.Writers(now) {
+			t.Fatalf("readers ask %d in the end, writers use %d: %+v", n.Readers(now), n.Writers(now), n)
 		}
 	})
 }

@@ -84,6 +84,7 @@ func TestRefusedSamples(t *testing.T) {
 	}{
 		{Sample{Device: "", Time: start, Values: good.Values}, ReasonDevice},
 		{Sample{Device: "a#shard07", Time: start, Values: good.Values}, ReasonDevice},
+		{Sample{Device: "a#shard00", Time: start, Values: good.Values}, ReasonDevice},
 		{Sample{Device: "\xff", Time: start, Values: good.Values}, ReasonDevice},
 		{Sample{Device: "a", Values: good.Values}, ReasonTime},
 		{temperature("a", -time.Hour, 1), ReasonExpired},
