@@ -21,8 +21,8 @@ import (
 // first), "partitionkey" (the delivery's Key, as in the specification's partitioning extension),
 // and the delivery's Attributes under adapted names: "ERROR_CODE" becomes "errorcode".
 //
-// Required attributes are always present and well-formed. An event without a source has
-// "urn:mayfly", and one without a type has "mayfly.delivery". Characters that no attribute may
+// Required attributes are always present and well-formed. A missing ID becomes "0", a missing
+// source "urn:mayfly", and a missing type "mayfly.delivery". Characters that no attribute may
 // contain become U+FFFD, and characters that no URI may contain are percent-encoded in the source.
 type CloudEvent Delivery
 

@@ -21,7 +21,8 @@ type ExecOptions struct {
 	// the program and its arguments, without a shell, and independent of the delivery. At most 100
 	Command []string
 	Dir     string // its working directory. Default: mayfly's own
-	// further variables; without them its environment has only those that [Exec] lists
+	// variables besides those that [Exec] lists: at most 100, with values of up to 16 KB. Names
+	// must not begin with MAYFLY_DELIVERY_ or MAYFLY_ATTRIBUTE_
 	Env       map[string]string
 	Permanent []int         // exit codes of permanent failures, 1 to 255. Default: none
 	Timeout   time.Duration // of one run. Default: only the lane's. Range: 10 ms to 24 hours
@@ -38,7 +39,8 @@ type ExecOptions struct {
 // The command receives the delivery's body as its standard input. Its environment has
 // MAYFLY_DELIVERY_ID, _SOURCE, _TYPE, _SUBJECT, _TIME (RFC 3339), _ATTEMPT, _KEY, _CONTENT_TYPE and
 // _TARGET (the ARN), and for each of the delivery's attributes MAYFLY_ATTRIBUTE_ and the name in
-// capitals. From mayfly's own environment, which may contain secrets, it has only PATH, HOME, USER,
+// capitals, with an underscore for each character that is no letter or digit. Values are cut at 16
+// KB. From mayfly's own environment, which may contain secrets, it has only PATH, HOME, USER,
 // LOGNAME, SHELL, LANG, LC_ALL, TZ, TMPDIR and the variables that programs on Windows require.
 //
 // Exit code 0 means delivered. Any other code, or a signal, is a failed attempt. Its message ends
@@ -150,7 +152,8 @@ func (e *Exec) environment() (env []string) {
 	return env // the later of two duplicates counts
 }
 
-// Deliver runs the command for each delivery.
+// Deliver runs the command for each delivery. Once ctx is done, it starts no further command, and
+// the remaining results are ctx's error.
 func (e *Exec) Deliver(ctx context.Context, deliveries []Delivery) []error {
 	results := make([]error, len(deliveries))
 	for i, d := range deliveries {
@@ -256,7 +259,8 @@ func variables(d Delivery) []string {
 	return env
 }
 
-// variable makes a value valid for an environment.
+// variable makes a value valid for an environment: it cuts it at maxVariable bytes and removes NUL
+// characters.
 func variable(value string) string {
 	return strings.ReplaceAll(value[:min(len(value), maxVariable)], "\x00", "")
 }

@@ -14,5 +14,5 @@ func ownGroup(command *exec.Cmd) { command.SysProcAttr = &syscall.SysProcAttr{Se
 // terminate sends SIGTERM to the command and its group. An empty group is no error.
 func terminate(command *exec.Cmd) { _ = syscall.Kill(-command.Process.Pid, syscall.SIGTERM) }
 
-// kill sends SIGKILL to them.
+// kill sends SIGKILL to the command and its group. An empty group is no error.
 func kill(command *exec.Cmd) { _ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }

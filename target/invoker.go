@@ -13,8 +13,8 @@ type Invoker interface {
 }
 
 // FunctionError is the error of a function that received its delivery and failed. Find it with
-// errors.As in an error of a target. Without it the function did not run: it was throttled, missing
-// or out of reach.
+// errors.As in an error of a target. Without it the function has reported no failure: it was
+// throttled, missing or out of reach, or did not answer in time and may have run.
 type FunctionError struct {
 	Kind    string // "Unhandled" or "Handled", as in Lambda's X-Amz-Function-Error
 	Version string // of the function that ran: "$LATEST"; may be empty

@@ -41,7 +41,8 @@ func parseSecret(s string) ([]byte, error) {
 	return key, nil
 }
 
-// sign sets the three headers. body is the request's body as sent.
+// sign sets the ID, the timestamp and, if there are keys, the signatures. body is the request's
+// body as sent.
 func sign(h http.Header, keys [][]byte, id string, now time.Time, body []byte) {
 	id = messageID(id)
 	timestamp := strconv.FormatInt(now.Unix(), 10)

@@ -48,7 +48,8 @@ type Delivery struct {
 // Func is a Go function as a target. It receives deliveries one at a time.
 type Func func(ctx context.Context, d Delivery) error
 
-// Deliver calls the function for each delivery.
+// Deliver calls the function for each delivery. Once ctx is done, it makes no further call, and the
+// remaining results are ctx's error.
 func (f Func) Deliver(ctx context.Context, deliveries []Delivery) []error {
 	results := make([]error, len(deliveries))
 	for i, d := range deliveries {

@@ -36,7 +36,8 @@ type WebhookOptions struct {
 	// "whsec_" and 24 to 64 bytes in base64; each makes a signature, so that secrets can be
 	// rotated. At most 10. Default: none, unsigned
 	Secrets []string
-	// sent with every request. Headers of the modes and signatures are not allowed
+	// sent with every request: at most 50, with values of up to 8 KB. Headers of the modes, of the
+	// signatures and of HTTP itself (Content-Length, Connection, …) are not allowed
 	Headers map[string]string
 
 	// of one request with its answer. Default: 30 s. Range: 10 ms to 15 minutes
@@ -58,11 +59,12 @@ type WebhookOptions struct {
 // Webhook delivers by HTTP requests.
 //
 // An answer from 200 to 299 means delivered. 408, 425, 429 and from 500 on may be retried, after
-// the time in a Retry-After header, in seconds or as a date; 429 and 503 mean that the receiver
-// throttles. Redirects are not followed: a permanent one (300, 301, 304, 305, 308) is a permanent
-// failure, and a temporary one may be retried. All other answers from 400 to 499 are permanent
-// failures, including 410 Gone. An answer that is not HTTP, that ends early or exceeds the timeout
-// may be retried.
+// the time in a Retry-After header, in seconds or as a date, but after 24 hours at most; 429 and
+// 503 mean that the receiver throttles. Redirects are not followed: 302, 303 and 307 may be
+// retried, and all others are permanent failures. All other answers from 400 to 499 are permanent
+// failures, including 410 Gone. If no status arrives before the timeout, or the answer is not HTTP,
+// the delivery may be retried. Once there is a status, it counts even if the body ends early; only
+// Batched mode retries after a success whose body ends early.
 //
 // In Batched mode the receiver may accept some deliveries and not others. It answers from 200 to
 // 299 with a JSON object like the answer of an AWS Lambda function,
@@ -232,7 +234,8 @@ func (w *Webhook) Close() error {
 	return nil
 }
 
-// Deliver sends the deliveries, in one request or in one for each.
+// Deliver sends the deliveries. In Batched mode it sends as few requests as BatchBytes allows, one
+// after another. In the other modes each delivery has a request, and up to Parallel are concurrent.
 func (w *Webhook) Deliver(ctx context.Context, deliveries []Delivery) []error {
 	results := make([]error, len(deliveries))
 	if w.options.Mode == Batched {
@@ -259,7 +262,8 @@ func (w *Webhook) Deliver(ctx context.Context, deliveries []Delivery) []error {
 	return results
 }
 
-// perKey returns the positions of the deliveries of each key, which must go one after another.
+// perKey returns the positions of the deliveries of each key, which must go one after another. Each
+// delivery without a key has a queue of its own.
 func perKey(deliveries []Delivery) (queues [][]int) {
 	queueOf := map[string]int{}
 	for i, d := range deliveries {

@@ -194,7 +194,8 @@ func statusText(status int) string {
 	return fmt.Sprintf("the webhook answered %d", status)
 }
 
-// retryAfter parses seconds or a date. It returns 0 for an invalid or past value.
+// retryAfter returns the pause until the value, which is in seconds or a date, and maxAfter at
+// most. It returns 0 for an invalid or past value.
 func retryAfter(value string, now time.Time) time.Duration {
 	value = strings.TrimSpace(value)
 	if seconds, err := strconv.ParseUint(value, 10, 63); err == nil {

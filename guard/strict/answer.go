@@ -20,7 +20,8 @@ type answer struct {
 
 func (a answer) ok() bool { return a.status == http.StatusOK }
 
-// code returns the code of an error, without its namespace.
+// code returns the code of an error, without its namespace. It returns "" for a success, and for an
+// error that does not follow the API.
 func (a answer) code() dynamo.Code {
 	if a.ok() {
 		return ""
@@ -34,7 +35,7 @@ func (a answer) code() dynamo.Code {
 	return dynamo.Code(e.Type[strings.LastIndexByte(e.Type, '#')+1:])
 }
 
-// with returns the answer with another body.
+// with returns the answer with another body. It drops err, which belongs to the unchanged answer.
 func (a answer) with(body []byte) answer {
 	return answer{status: a.status, header: a.header, body: body}
 }
@@ -89,7 +90,8 @@ func named(err error, operation string) error {
 	return err
 }
 
-// read sends a call and reads the answer. out is nil if the endpoint refuses the call.
+// read sends a call and reads the answer. out is nil if the endpoint refuses the call. The error is
+// errUnreadable if the answer is a success without a JSON object.
 func (c *call) read(ctx context.Context, operation string, body []byte) (a answer, out object, err error) {
 	a, err = c.send(ctx, operation, body)
 	if err != nil || !a.ok() {
@@ -103,7 +105,8 @@ func (c *call) read(ctx context.Context, operation string, body []byte) (a answe
 }
 
 // advised returns the endpoint's error for a call of the rewriter, with the call's purpose in its
-// message. otherwise is the caller's way out without the call, or "".
+// message. otherwise continues that text: the reason for the call, or the caller's way out without
+// it. It may be "".
 func advised(a answer, operation, table, otherwise string) error {
 	o, ok := readObject(a.body)
 	if !ok || !o.has("__type") {

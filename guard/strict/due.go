@@ -23,9 +23,10 @@ const (
 	duePause = 250 * time.Millisecond
 )
 
-// due reports whether an item that has expired by this machine's clock may be removed: whether it
-// has also expired by date, the Date of the endpoint's answer. If it expires there soon, due pauses
-// and returns false, and the caller repeats its write.
+// due reports whether an item that has expired at the request's instant may be removed: whether it
+// has also expired by date, the Date of the endpoint's answer. If it expires there within dueSoon,
+// due pauses and returns false, and the caller repeats its write. If it expires there later, or if
+// date is no time, due returns an error. With Rules.Now, every expired item is due.
 func (c *call) due(ctx context.Context, deadline json.RawMessage, date string) (bool, error) {
 	if !c.rules.bounded {
 		return true, nil

@@ -43,7 +43,9 @@ func (t *endpointTime) watch(inner send) send {
 // error.
 const firstAsk = "DescribeEndpoints"
 
-// now returns the instant at which a request is judged.
+// now returns the instant at which a request is judged: the time of Rules.Now, or without it the
+// endpoint's earliest possible time. It may send a request to learn that. It returns this machine's
+// time if no answer has had a Date, and the earlier of both after a single one.
 func (r *rewriter) now(ctx context.Context, send send) moment {
 	here := momentOf(r.rules.Now())
 	if !r.rules.bounded {

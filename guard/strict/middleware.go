@@ -146,7 +146,7 @@ func (answers) HandleDeserialize(ctx context.Context, in middleware.DeserializeI
 	return out, metadata, nil
 }
 
-// readAnswer returns the whole body of an answer.
+// readAnswer returns the whole body of an answer, or an error if it exceeds answerMax.
 func readAnswer(from io.Reader) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(from, answerMax+1))
 	if err == nil && len(body) > answerMax {

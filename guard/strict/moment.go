@@ -17,14 +17,15 @@ type moment int64
 
 func momentOf(t time.Time) moment { return moment(t.UnixMilli()) }
 
-// expired reports whether an attribute value, as JSON, is a deadline that has passed.
+// expired reports whether an attribute value, as JSON, is a deadline that has passed, and less than
+// five years ago.
 func (m moment) expired(raw json.RawMessage) bool {
 	at, ok := deadlineOf(raw)
 	return ok && at <= int64(m) && at > int64(m)-fiveYears
 }
 
-// deadlineOf returns the deadline in an attribute value, as JSON, in ms since the epoch. ok is
-// false if the value is no number.
+// deadlineOf returns the deadline in an attribute value, as JSON, in ms since the epoch, rounded
+// up. ok is false if the value is missing or no number, or if its ms exceed an int64.
 func deadlineOf(raw json.RawMessage) (at int64, ok bool) {
 	if raw == nil {
 		return 0, false

@@ -21,7 +21,8 @@ func readObject(raw json.RawMessage) (o object, ok bool) {
 	return o, true
 }
 
-// readList returns a list of objects.
+// readList returns a list of objects, with nil for each null. ok is false if raw is missing or
+// something else.
 func readList(raw json.RawMessage) (list []object, ok bool) {
 	if json.Unmarshal(raw, &list) != nil || list == nil {
 		return nil, false

@@ -125,7 +125,9 @@ func newClient() *http.Client {
 	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// ServeHTTP answers a request.
+// ServeHTTP answers a request: a POST with X-Amz-Target, or GET / as a health check. It refuses a
+// request with an Origin header, and one with a body of more than 16 MB. Of more than 1,024
+// requests at once, some wait.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet && r.URL.Path == "/" {
 		w.Header().Set("Content-Type", "text/plain")

@@ -36,8 +36,8 @@ type call struct {
 	body      []byte // the request, unchanged
 }
 
-// attemptsMax is the number of times that a write starts again because of concurrent writes to the
-// same item.
+// attemptsMax is the number of attempts of a write. It starts again after a concurrent write to the
+// same item, after the removal of an expired item, or while an item is not yet due (see due).
 const attemptsMax = 10
 
 // operations are the operations that are not forwarded unchanged.

@@ -15,9 +15,9 @@ import (
 // Rules say which tables are strict, and set the clock.
 type Rules struct {
 	// Tables are the guarded tables, by name or ARN, each with its TTL attribute. If the attribute
-	// is empty, DescribeTimeToLive is asked for it, at most once a minute; a table without one is
-	// not guarded. Requests may name a table either way. Range: 1 to 1,000 tables, or none with
-	// All.
+	// is empty, DescribeTimeToLive is asked for it, once a minute, or every 10 seconds for a table
+	// without one, which is not guarded. Requests may name a table either way. Range: 1 to 1,000
+	// tables, or none with All.
 	Tables map[string]string
 	// All also guards every other table for which DescribeTimeToLive returns an attribute. It costs
 	// that call once a minute for each table, and every 10 seconds for a table without TTL.

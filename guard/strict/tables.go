@@ -92,7 +92,8 @@ func (t *tables) attribute(ctx context.Context, name string, send send) (string,
 	})
 }
 
-// readTTL returns the TTL attribute in the answer of DescribeTimeToLive, or "" without one.
+// readTTL returns the TTL attribute in the answer of DescribeTimeToLive. It returns "" for a
+// missing table, and unless TTL is enabled or being enabled.
 func readTTL(a answer, name string) (string, error) {
 	if a.code() == dynamo.CodeResourceNotFound {
 		return "", nil

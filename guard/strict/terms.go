@@ -251,7 +251,8 @@ func (x *extended) projectOnly(attributes ...string) {
 }
 
 // project adds attributes to a projection, so that items can be judged. It returns the added ones,
-// which must be removed from the answer. Without a projection, items come whole.
+// which must be removed from the answer. Without a projection, items come whole. If the projection
+// takes only a part of one of the attributes, project returns an error.
 func (x *extended) project(p *expr.Projection, attributes ...string) (added []string, err error) {
 	if p == nil {
 		return nil, nil

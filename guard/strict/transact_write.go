@@ -113,9 +113,10 @@ func (t *transaction) attempt(ctx context.Context, m moment) (answer, error) {
 	return a, err
 }
 
-// repeat sends a transaction with the instant of its first attempt under the same token. The
-// endpoint has refused it with conditions of a later instant, and a repeated request must get the
-// first answer.
+// repeat sends a transaction with the instants of its earlier attempts under the same token, the
+// latest first, until the endpoint accepts one. The endpoint has refused it with conditions of a
+// later instant, and a repeated request must get the first answer. If the endpoint accepts none,
+// repeat returns mismatch.
 func (t *transaction) repeat(ctx context.Context, mismatch answer) (answer, error) {
 	for _, m := range t.tokens.find(t.in.text("ClientRequestToken"), digestOf(t.in["TransactItems"])) {
 		a, err := t.attempt(ctx, m)
@@ -137,7 +138,8 @@ func (t *transaction) reasons(a answer) (out object, reasons []object, ok bool) 
 
 const reasonCondition = "ConditionalCheckFailed"
 
-// clearAll removes the expired items that made updates fail, and reports whether there were any.
+// clearAll removes the expired items that made updates fail, and reports whether to repeat the
+// transaction (see clear).
 func (t *transaction) clearAll(ctx context.Context, reasons []object, date string) (again bool, err error) {
 	for i, w := range t.writes {
 		if w == nil || !w.removes() || reasons[i].text("Code") != reasonCondition {

@@ -175,8 +175,8 @@ func (c *call) updateItem(ctx context.Context, attribute string) (answer, error)
 }
 
 // clear removes the item that made a condition fail, if it has expired. It reports whether to
-// repeat the write, because the item was removed or is gone already. item is the endpoint's copy,
-// nil if it returned none; date is the Date of that answer.
+// repeat the write, because the item was removed, has changed, is gone already, or is not yet due.
+// item is the endpoint's copy, nil if it returned none; date is the Date of that answer.
 func (c *call) clear(ctx context.Context, w *write, item object, date string) (again bool, err error) {
 	table, key := w.members.text("TableName"), w.members["Key"]
 	if item == nil { // gone, or not returned by the endpoint

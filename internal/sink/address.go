@@ -18,8 +18,9 @@ type Address struct {
 	Path           string // unescaped, without the leading slash
 }
 
-// ParseAddress parses a URL with a host and one of the schemes in port. It adds the scheme's port
-// if the URL has none. Its error does not quote the URL.
+// ParseAddress parses a URL with a host, and without a query or a fragment. port has the default
+// port of each allowed scheme, which is added if the URL has none. The error does not quote the
+// URL.
 func ParseAddress(s string, port map[string]string) (Address, error) {
 	u, err := url.Parse(s)
 	schemes := slices.Sorted(maps.Keys(port))

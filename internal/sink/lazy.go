@@ -37,7 +37,9 @@ type opening[T any] struct {
 // Patience is the time limit of an attempt to connect.
 const Patience = 10 * time.Second
 
-// Get returns the connection, and connects if necessary.
+// Get returns the connection, and connects if necessary. If the attempt fails, Get returns its
+// error, and the next Get makes another attempt. If ctx is done first, Get returns GivenUp, and the
+// attempt goes on.
 func (l *Lazy[T]) Get(ctx context.Context) (T, error) {
 	current, have, o := l.look()
 	if have {

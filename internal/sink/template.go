@@ -43,7 +43,8 @@ var fields = map[string]func(target.Delivery) string{
 // maxTemplate is the length of the longest template, in bytes.
 const maxTemplate = 1024
 
-// ParseTemplate parses a template.
+// ParseTemplate parses a template of at most maxTemplate bytes. An unknown field is an error, and
+// so is a brace that belongs to no field.
 func ParseTemplate(s string) (Template, error) {
 	if len(s) > maxTemplate {
 		return Template{}, fmt.Errorf("is longer than %d bytes", maxTemplate)

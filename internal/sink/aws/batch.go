@@ -13,7 +13,7 @@ type batcher[E any] struct {
 	most  int // entries in a call
 	bytes int // of all entries in a call; a larger entry goes alone, and the service decides
 	// the target keeps the order of a key, so no call has two deliveries of one, and nothing passes
-	// one that failed
+	// one that failed in a call. A delivery that entry refuses holds back no others
 	ordered bool
 	entry   func(d *target.Delivery) (e E, size int, err error)
 	// makes the call of one entry; nil: call does
@@ -106,7 +106,7 @@ func entryID(i int) *string {
 // tally assigns answers to the entries of a batch call. Answers name entries by ID, in any order.
 type tally struct {
 	results []error
-	seen    uint64 // a bit for each entry that has an answer
+	seen    uint64 // a bit for each entry that has an answer, so at most 64 entries
 }
 
 // place returns the index of an entry, and notes its answer. It is not ok if the entry does not

@@ -33,7 +33,9 @@ const (
 // retryAfterMax is the longest pause that a Retry-After header can set.
 const retryAfterMax = 15 * time.Minute
 
-// failure translates the SDK's errors. It is the only place that knows both vocabularies.
+// failure translates the SDK's errors to a *target.Error, and a cancelled context's to
+// context.Canceled. It returns nil and a *target.Error unchanged. It is the only place that knows
+// both vocabularies.
 func failure(err error) error {
 	var known *target.Error
 	if err == nil || errors.As(err, &known) {

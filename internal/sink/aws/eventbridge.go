@@ -23,7 +23,8 @@ const (
 const ownSource = "mayfly"
 
 // toBus puts events. The detail is the delivery's body, which must be a JSON object. Source and
-// detail type come from the EventBridgeParameters, or else from the delivery.
+// detail type come from the EventBridgeParameters, or else are ownSource and the delivery's type.
+// The delivery's source becomes the event's resource.
 func (s *clients) toBus(a arn) (sender, error) {
 	if _, err := a.name("event-bus/"); err != nil {
 		return nil, err

@@ -78,8 +78,9 @@ func firstRunes(text string, most int) string {
 	return text
 }
 
-// recordFailure returns the failure of a record in a batch. These services refuse a whole batch for
-// a faulty record, and a single record only temporarily.
+// recordFailure returns the failure of a record in a batch, or nil without a code. These services
+// refuse a whole batch for a faulty record, and a single record only temporarily. Missing access is
+// the exception: it is permanent.
 func recordFailure(code, message *string) error {
 	return entryFailure(code, message, strings.Contains(sdk.ToString(code), "AccessDenied"))
 }

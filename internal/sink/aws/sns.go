@@ -12,7 +12,7 @@ import (
 )
 
 // toTopic publishes: the message is the delivery's body, the attributes are String attributes. A
-// FIFO topic gets the delivery's key as its group, and the delivery's ID to de-duplicate by.
+// FIFO topic gets the group and the de-duplication ID that a FIFO queue would get (see toQueue).
 func (s *clients) toTopic(a arn) (sender, error) {
 	fifo := strings.HasSuffix(a.resource, fifoSuffix)
 	there := func(o *sns.Options) { o.Region = s.region(a) }

@@ -42,7 +42,8 @@ func (c *connections) OnBrokerConnect(_ kgo.BrokerMetadata, _ time.Duration, _ n
 	c.last.Store(&err)
 }
 
-// failure returns the error of the last attempt, or nil if it succeeded.
+// failure returns the error that OnBrokerConnect has stored. It returns nil if the last attempt
+// succeeded, or if there was none.
 func (c *connections) failure() error {
 	if last := c.last.Load(); last != nil {
 		return *last
@@ -101,7 +102,8 @@ type result struct {
 	err   error
 }
 
-// produce passes the records without a result to a client and waits for their results.
+// produce passes the records without a result to a client and waits for their results. If ctx is
+// done first, the missing results are GivenUp, although the client may still send those records.
 func produce(ctx context.Context, client *kgo.Client, records []*kgo.Record, results []error) {
 	// with a place for each record, so that the client never waits for an abandoned call
 	done := make(chan result, len(records))

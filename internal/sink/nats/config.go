@@ -13,8 +13,8 @@ import (
 
 // Config is the destination of deliveries.
 type Config struct {
-	// nats://host:4222 or tls://host:4222, several separated by commas; may contain a user and
-	// password, of which the first counts. Default: nats://127.0.0.1:4222
+	// nats://host:4222, tls://host:4222, ws://host:80 or wss://host:443, several separated by
+	// commas. Only the user and password in the first one count. Default: nats://127.0.0.1:4222
 	URL string
 	// a template; see sink.Template. In values, dots and characters that a token may not contain
 	// become underscores

@@ -21,7 +21,7 @@ type Source struct {
 	TLS         *sink.TLS
 }
 
-// Check fills in defaults, and returns the name of the source, without a password.
+// Check validates the settings and returns the name of the source, without a password.
 func (s *Source) Check() (name string, err error) {
 	servers, _, err := s.options()
 	return servers + "/" + s.Stream, err

@@ -83,7 +83,8 @@ func (l *link) watch(blocks <-chan amqp.Blocking) {
 	}
 }
 
-// closeUseless closes useless channels. The client waits for the broker to close a channel.
+// closeUseless closes useless channels until the connection ends. Deliveries leave this to it,
+// since closing a channel waits for the broker's answer.
 func (l *link) closeUseless(closed <-chan struct{}) {
 	for {
 		select {
@@ -136,8 +137,8 @@ func (l *link) open() (*channel, error) {
 	return ch, nil
 }
 
-// put returns a channel to the pool. A channel that still waits for confirmations is closed
-// instead.
+// put takes a channel back. It goes to the pool if it is settled, which means that it waits for no
+// confirmation, and if the pool has room. Otherwise closeUseless closes it.
 func (l *link) put(ch *channel, settled bool) {
 	if ch.IsClosed() {
 		return
@@ -156,9 +157,9 @@ func (l *link) put(ch *channel, settled bool) {
 	}
 }
 
-// guard closes the socket if a step lasts on after ctx is done. The client's calls and writes take
-// no context, and hang while the broker reads nothing. Other deliveries over the connection are
-// retried. Call release at the end of the step.
+// guard closes the socket if a step lasts for a second after ctx is done. The client's calls and
+// writes take no context, and hang while the broker reads nothing. Other deliveries over the
+// connection are retried. Call release at the end of the step.
 func (l *link) guard(ctx context.Context) (release func()) {
 	finished := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {

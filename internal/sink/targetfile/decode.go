@@ -46,7 +46,8 @@ func (d *decoder) complainAll(at places, kind string, err error) {
 	}
 }
 
-// complaint returns all faults by line, as one error.
+// complaint returns one error with the first maxMistakes faults by line, of which there must be
+// one.
 func (d *decoder) complaint() error {
 	slices.SortStableFunc(d.wrong, func(a, b mistake) int { return a.line - b.line })
 	if len(d.wrong) == 1 {
@@ -64,7 +65,8 @@ func (d *decoder) complaint() error {
 	return errors.New(b.String())
 }
 
-// places has the line of each setting, by path: "targets", "0", "webhook", "url".
+// places has the line of each setting, by path: "targets", "0", "webhook", "url". The names that
+// its methods take are relative to root, the path of one setting.
 type places struct {
 	lines map[string]int
 	root  []string
@@ -283,7 +285,8 @@ func (d *decoder) scalar(v reflect.Value, text string, line int, name string) {
 	}
 }
 
-// number parses a whole number. A number of bytes may have a unit.
+// number parses a whole number. A number of bytes may end with KB, MB or GB in any case, which are
+// powers of 1,024.
 func number(text string, ofBytes bool) (int64, error) {
 	shift := 0
 	if ofBytes {
@@ -301,7 +304,8 @@ func number(text string, ofBytes bool) (int64, error) {
 	return n << shift, err
 }
 
-// expand replaces ${NAME} in a value by the environment's variable.
+// expand replaces ${NAME} in a value by the environment's variable, and $${ by ${. If a variable is
+// unset or a name is malformed, expand complains, and ok is false.
 func (d *decoder) expand(node *yaml.Node, name string) (text string, ok bool) {
 	var b strings.Builder
 	tail := node.Value

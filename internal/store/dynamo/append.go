@@ -48,7 +48,7 @@ func appendScalar(dst []byte, kind Kind, payload []byte) []byte {
 	}
 }
 
-// AppendList appends an L of elems.
+// AppendList appends an L of elems, none of which may be nil.
 func AppendList(dst []byte, elems []Value) []byte {
 	size := uvarintLen(len(elems))
 	for _, e := range elems {
@@ -70,7 +70,8 @@ func AppendMap(dst []byte, it Item) []byte {
 }
 
 // AppendSet appends a set of kind SS, NS or BS. The elements are payloads in any order: strings,
-// Numbers, binaries. A repeated element is stored once. It reorders elems.
+// Numbers, binaries. There must be at least one, since no set is empty. A repeated element is
+// stored once. It reorders elems.
 func AppendSet(dst []byte, kind Kind, elems [][]byte) []byte {
 	slices.SortFunc(elems, bytes.Compare)
 	elems = slices.CompactFunc(elems, bytes.Equal)

@@ -1,7 +1,8 @@
 package dynamo
 
-// AddNumbers appends a + b. The sum is exact. If it does not fit into 38 digits it is refused,
-// never rounded, with DynamoDB's text "Number overflow". dst may overlap a or b.
+// AddNumbers appends a + b. The sum is exact, never rounded. It is refused with DynamoDB's text
+// "Number overflow" if it has more than 38 digits or too large a magnitude, and with "Number
+// underflow" if its magnitude is too small; dst comes back unchanged then. dst may overlap a or b.
 func AddNumbers(dst []byte, a, b Number) ([]byte, error) {
 	var x, y decimal
 	a.decimal(&x)

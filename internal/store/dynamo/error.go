@@ -41,10 +41,11 @@ type ValueFault uint8
 
 // The classes of ValueFault. FaultOther also covers all other errors.
 const (
-	FaultOther   ValueFault = iota // no data type, two data types, too many levels
-	FaultContent                   // a false NULL, an empty set, element or attribute name
-	FaultSet                       // duplicates in a set, or an empty number set
-	FaultNumber                    // not a number, too precise or out of range
+	FaultOther ValueFault = iota // no data type, two data types, too many levels
+	// a false NULL, an empty SS or BS, a null element of one, an empty or too long attribute name
+	FaultContent
+	FaultSet    // duplicates in a set, or an empty number set
+	FaultNumber // not a number, too precise or out of range
 )
 
 // Reason is the part of one action of a transaction in its cancellation.

@@ -32,7 +32,8 @@ func appendMembers(dst []byte, n int, tail []byte) []byte {
 	return dst
 }
 
-// AppendValueJSON appends the value as JSON: {"S":"…"}. It does not allocate.
+// AppendValueJSON appends the value, which must not be nil, as JSON: {"S":"…"}. It does not
+// allocate.
 func AppendValueJSON(dst []byte, v Value) []byte {
 	dst, _ = appendNextJSON(dst, v)
 	return dst

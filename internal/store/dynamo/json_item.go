@@ -131,7 +131,9 @@ func fillUvarint(dst []byte, at, v int) []byte {
 	return dst
 }
 
-// value reads an AttributeValue in a collection at nesting level, and appends it.
+// value reads an AttributeValue in a collection at nesting level, and appends it. The level is 1
+// for an attribute of an item. The result is a ValidationException or nil: a value with one is
+// consumed too, but its appended bytes are useless. Other errors are in j.err alone.
 func (j *JSON) value(dst []byte, level int) ([]byte, *Error) {
 	if j.next() == 'n' {
 		j.literal("null")

@@ -64,8 +64,8 @@ func AppendNumber(dst, text []byte) ([]byte, error) {
 	return dec.append(dst), nil
 }
 
-// parse reads decimal text. It returns a plain *Error, so that the caller converts it to the
-// interface.
+// parse reads decimal text into dec, which must be the zero decimal. It returns an *Error, so a
+// caller that returns an error must convert nil itself.
 func (dec *decimal) parse(text []byte) *Error {
 	if len(text) == 0 {
 		return invalidValue(FaultNumber, msgNotNumeric)
@@ -264,8 +264,8 @@ var zeros = strings.Repeat("0", -minExponent)
 
 func (n Number) String() string { return string(n.AppendText(nil)) }
 
-// Size returns the number's size in DynamoDB bytes: one, and one for every two significant digits
-// on each side of the point, and one more if it is negative; 21 at most
+// Size returns the number's size in DynamoDB bytes: one, half the number of significant digits on
+// each side of the point, each rounded up, and one more if it is negative; 21 at most
 // (docs/spec/limits-and-capacity.md §5).
 func (n Number) Size() int {
 	var dec decimal

@@ -35,8 +35,9 @@ var comparisons = map[string]comparison{
 	"NOT_NULL":     {0, 0, nil},
 }
 
-// checkArguments checks number, types and order of the arguments of a comparison
-// (docs/spec/errors.md §12).
+// checkArguments checks the number and the types of the arguments of a comparison, and that the
+// lower bound of BETWEEN is not above the upper one (docs/spec/errors.md §12). operator is a key of
+// comparisons.
 func checkArguments(operator string, values []dynamo.Value) error {
 	c := comparisons[operator]
 	if len(values) < c.least || c.most >= 0 && len(values) > c.most {

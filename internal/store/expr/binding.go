@@ -41,8 +41,8 @@ func (s *Session) bind(b *binding, p *placeholders) {
 	}
 }
 
-// typeOf returns the type that an operand has for every item: the type of a value, and a number for
-// size. It returns 0 if the type depends on the item.
+// typeOf returns the type of a value, and N for size. It returns 0 for every other operand, even
+// for a sum or list_append, whose types do not depend on the item either.
 func (b *binding) typeOf(n *node) dynamo.Kind {
 	switch {
 	case n.op == opValue:
@@ -53,7 +53,7 @@ func (b *binding) typeOf(n *node) dynamo.Kind {
 	return 0
 }
 
-// undefined returns the error for the first undefined placeholder below n.
+// undefined returns the error for the first undefined placeholder in n and its operands, or nil.
 func (b *binding) undefined(n *node, p *placeholders) error {
 	switch n.op {
 	case opPath:

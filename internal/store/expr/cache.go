@@ -34,7 +34,7 @@ var (
 	projections = cache[projectionTree]{parse: parseProjection}
 )
 
-// tree returns the parsed form of text.
+// tree returns the parsed form of text. Callers share it. The error is a problem, and not cached.
 func (c *cache[T]) tree(text string) (*T, error) {
 	c.mu.RLock()
 	t := c.mu.young[text]
@@ -45,8 +45,9 @@ func (c *cache[T]) tree(text string) (*T, error) {
 	return c.miss(text)
 }
 
-// miss returns the tree of a text from the old generation, or parses it. It copies the text first:
-// a tree refers to its text, which may be a part of a request body.
+// miss takes the tree of a text from the old generation, or parses it, and stores it in the young
+// one. It copies the text first: a tree refers to its text, which may be a part of a request body.
+// Texts that are too long are not copied, since the parser refuses them.
 func (c *cache[T]) miss(text string) (*T, error) {
 	c.mu.RLock()
 	t := c.mu.old[text]

@@ -112,8 +112,9 @@ func contains(a, b dynamo.Value) bool {
 	return a.Contains(b)
 }
 
-// compare applies one of the six comparisons. A missing value is unequal to every value, and so are
-// values of different types; no order holds between them.
+// compare applies one of the six comparisons; nil is a missing value. A missing value is unequal to
+// every value, even to another missing one, and values of different types are unequal. An order
+// holds only between two strings, two numbers or two binary values.
 func compare(o op, a, b dynamo.Value) bool {
 	switch o {
 	case opEQ:
@@ -137,7 +138,8 @@ func compare(o op, a, b dynamo.Value) bool {
 	}
 }
 
-// sizeOf returns size(v) as a number, or nil if v is missing or has a type without size.
+// sizeOf returns size(v) as a number: the UTF-16 units of a string, the bytes of a binary value, or
+// the elements of a list, map or set. It returns nil if v is missing or has a type without size.
 func sizeOf(v dynamo.Value) dynamo.Value {
 	var n int
 	switch v.Kind() {

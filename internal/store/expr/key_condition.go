@@ -156,8 +156,9 @@ func (k *KeyCondition) find(name string) *keyTerm {
 	return nil
 }
 
-// Range returns the range for the key of the queried table or index. Its errors are about the
-// schema.
+// Range returns the range for the key of the queried table or index. It returns the error of Check
+// if there is one, and otherwise errors about the schema. The caller checks the sizes of the
+// values.
 func (k *KeyCondition) Range(schema KeySchema) (KeyRange, error) {
 	if k.problem != nil {
 		return KeyRange{}, k.problem
@@ -223,7 +224,7 @@ func (k *KeyCondition) checkSchema(schema KeySchema) error {
 }
 
 // checkValues checks the values of a condition against the attribute's type, and for equality also
-// that they are valid keys.
+// that they are not empty. It does not check their sizes.
 func (t *keyTerm) checkValues(attr KeyAttr) error {
 	for _, v := range t.value {
 		if v.Kind() != attr.Kind {

@@ -199,7 +199,7 @@ func (u *AttributeUpdate) action(number int) (action, error) {
 }
 
 // AttributesToGet returns the compiled legacy form of a projection: whole attributes, with any
-// names.
+// names. A name that occurs twice is an error.
 func AttributesToGet(names []string) (*Projection, error) {
 	paths := make([]path, 0, len(names))
 	seen := make(map[string]struct{}, len(names))

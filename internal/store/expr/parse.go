@@ -118,7 +118,8 @@ func (p *parser) end() error {
 }
 
 // syntax returns the error at the current token. It quotes the text from the token before to the
-// token after; at the end, the last token.
+// token after; at the end, the last token. If the text so far is nested more than maxNesting deep,
+// it returns problemNesting instead.
 func (p *parser) syntax() error {
 	if p.deepest > maxNesting {
 		return problemNesting

@@ -110,7 +110,8 @@ func (s *Session) Condition(kind, text string) (*Condition, error) {
 	return c, nil
 }
 
-// KeyCondition returns a compiled key condition expression. Call its Check and Range next.
+// KeyCondition returns a compiled key condition expression. Other errors of the request rank before
+// the ones that only key conditions have: call Unused, and then the result's Check and Range.
 func (s *Session) KeyCondition(text string) (*KeyCondition, error) {
 	c, err := s.Condition(KeyConditionExpression, text)
 	if err != nil {

@@ -57,7 +57,7 @@ const (
 var functions = [...]struct {
 	name     string
 	operands int
-	update   bool // allowed in update expressions only
+	update   bool // allowed in update expressions only; the others in conditions only
 }{
 	fnExists:      {"attribute_exists", 1, false},
 	fnNotExists:   {"attribute_not_exists", 1, false},
@@ -124,7 +124,8 @@ func number(list *[]string, text string) int32 {
 }
 
 // conditionTree is a parsed condition, filter or key condition expression. It is immutable and has
-// no static problems.
+// no static problems. The tree of a legacy parameter has no leaves, since its arguments are checked
+// before they enter it, and no root if the parameter has no conditions.
 type conditionTree struct {
 	placeholders
 	root   *node
