@@ -3,7 +3,6 @@ package guard
 import (
 	"context"
 	"sort"
-	"strings"
 	"time"
 
 	"github.com/mayflydb/mayfly/guard/internal/index"
@@ -56,7 +55,7 @@ func (g *Guard) lookAtShares(ctx context.Context, s *Status) error {
 		}
 		share := Share{Of: name}
 		for shard, r := range rows {
-			if strings.HasPrefix(shard, "worker/") || r.Checkpoint == lease.Done || shard == index.LayoutRow {
+			if !stream.IsShare(shard) || r.Checkpoint == lease.Done || shard == index.LayoutRow {
 				continue
 			}
 			share.Leases = append(share.Leases, leaseStatus(shard, r))

@@ -61,7 +61,7 @@ func (x *Strategy) Run(ctx context.Context) error {
 		if err == nil && ctx.Err() == nil {
 			last := arn
 			if arn, err = x.nextStream(ctx, last); err == nil {
-				x.forgetScan(ctx, StreamLabel(last)) // that one does not come back
+				err = x.forgetScan(ctx, StreamLabel(last)) // that one does not come back
 			}
 		}
 		if err != nil || ctx.Err() != nil {
@@ -125,23 +125,36 @@ func (x *Strategy) stream(ctx context.Context, arn string) error {
 		},
 		Lost: func(ctx context.Context) error {
 			x.Log.Warn("stream records were lost, as they were not read within a day or the checkpoint was deleted; the table is scanned again", "table", x.Table.Name)
-			x.forgetScan(ctx, StreamLabel(arn))
-			select {
-			case x.lost <- struct{}{}:
-			default:
+			if err := x.forgetScan(ctx, StreamLabel(arn)); err != nil {
+				return err
 			}
-			return ctx.Err()
+			scanned := make(chan struct{})
+			select {
+			case x.lost <- scanned:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			select {
+			case <-scanned:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 		},
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- c.Run(ctx) }()
 	err := x.begun(ctx, c)
+	var scanned chan struct{}
 	for again := false; err == nil; again = true {
 		if err = x.scanTable(ctx, StreamLabel(arn), again); err != nil {
 			break
 		}
+		if scanned != nil && ctx.Err() == nil {
+			close(scanned)
+		}
 		select {
-		case <-x.lost:
+		case scanned = <-x.lost:
 			continue
 		case err = <-ended:
 			return err
@@ -173,15 +186,15 @@ func (x *Strategy) begun(ctx context.Context, c *consume.Consumer) error {
 // its leases are done.
 func (x *Strategy) scanName(label string) string { return x.Consumer(Name) + "/scan/" + label }
 
-// forgetScan makes the workers repeat the scan. The consumer of the stream continues only after
-// that, so a crash does not lose the request: either the leases are missing, or the loss is found
-// again. A worker in the middle of the scan loses its lease, and begins anew.
-func (x *Strategy) forgetScan(ctx context.Context, label string) {
+// forgetScan makes the workers repeat the scan. A worker in the middle of the scan loses its lease,
+// and begins anew.
+func (x *Strategy) forgetScan(ctx context.Context, label string) error {
 	err := x.call(ctx, "DeleteItem", func() error { return lease.Clear(ctx, x.DB, x.scanName(label)) })
 	var p *table.Problem
 	if errors.As(err, &p) && ctx.Err() == nil {
 		x.Fail(p)
 	}
+	return err
 }
 
 // scanTable creates the schedules of the existing items, together with the other workers, unless

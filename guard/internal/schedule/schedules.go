@@ -47,7 +47,7 @@ type Strategy struct {
 	*strategy.Reader
 	o     Options
 	group string
-	lost  chan struct{} // has an element when records were lost
+	lost  chan chan struct{} // asks for a scan, and is to be closed when that is complete
 	mu    struct {
 		sync.Mutex
 		// by key, the changes that armed the items which guard removes itself, until they have
@@ -71,7 +71,7 @@ var callAgain = retry.Policy{First: 100 * time.Millisecond, Most: schedulePauses
 
 // New returns the strategy.
 func New(e *strategy.Env, o Options) *Strategy {
-	s := &Strategy{Reader: e.NewReader(e.MaxRCU), o: o, group: Group(e.Table.Name), lost: make(chan struct{}, 1)}
+	s := &Strategy{Reader: e.NewReader(e.MaxRCU), o: o, group: Group(e.Table.Name), lost: make(chan chan struct{})}
 	s.mu.byKey = map[armed.Key]*change{}
 	return s
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/mayflydb/mayfly/guard/internal/armed"
 	"github.com/mayflydb/mayfly/guard/internal/strategy"
 	"github.com/mayflydb/mayfly/guard/internal/table"
+	"github.com/mayflydb/mayfly/internal/work/consume"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 	"github.com/mayflydb/mayfly/internal/work/retry"
@@ -44,6 +45,10 @@ type Strategy struct {
 		handled map[string]string // by shard, the position of the last handled record, from byOf
 	}
 }
+
+// IsShare reports whether a row among the leases is of a share. Others are a reader's notes, and
+// workers' own.
+func IsShare(row string) bool { return consume.IsShard(row) }
 
 // partition is a part of the deadlines as this process knows it: the rows that it has armed, as the
 // part's owner or because it found them too late for the owner.

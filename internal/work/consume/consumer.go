@@ -76,7 +76,8 @@ type Consumer struct {
 	// Lost is called, beside Handle, when records were, or may have been, trimmed before this
 	// consumer read them, or when the stored start of a consumer with Start Latest was deleted while
 	// it ran. It makes up for them. It is called until it succeeds, by the next worker if this one
-	// ends before, and again after a further loss. Default: the loss is only logged.
+	// or its stream ends before, and again after a further loss. Several workers may call it at
+	// once. Default: the loss is only logged, if it is noticed at all.
 	Lost func(ctx context.Context) error
 
 	mu struct {

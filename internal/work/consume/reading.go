@@ -40,6 +40,7 @@ type reading struct {
 	latest   *string       // start without a checkpoint; nil: the oldest record
 	since    time.Time     // earlier records are skipped; zero: none
 	leave    chan struct{} // closed when another worker is to get the shard; nil: never
+	gap      gap
 	noteLoss func(context.Context) error
 	stop     context.CancelCauseFunc
 }
@@ -128,6 +129,13 @@ func (r *reading) read(ctx context.Context) error {
 		var page []types.Record
 		var held bool
 		page, iterator, held, err = r.page(ctx, iterator, min(room, pageMax))
+		if err == nil && r.gap.ahead && (len(page) > 0 || iterator == nil) {
+			first := ""
+			if len(page) > 0 {
+				first = Record{Record: page[0]}.Sequence()
+			}
+			err = r.pass(ctx, first)
+		}
 		switch {
 		case err != nil:
 			return err

@@ -24,8 +24,8 @@ import (
 // Several workers get fair shares. They find each other by leases (lease.Crew). Each computes all
 // shares from the same rows, takes free shards up to its share, and leaves the excess after a page.
 //
-// The goroutine of run owns the fields outside mu, except again, ended and making, which the
-// goroutines of the readers also use.
+// The goroutine of run owns the fields outside mu, except again, ended and makingUp, which
+// the goroutines of the readers also use.
 type worker struct {
 	*Consumer
 	arn      string
@@ -47,7 +47,7 @@ type worker struct {
 	begun    bool // the consumer's start is stored
 	anew     bool // the stored start was deleted, and the loss is still to be noted
 	readers  sync.WaitGroup
-	making   atomic.Bool // Lost is under way
+	makingUp atomic.Bool // Lost is under way
 	mu       struct {
 		sync.Mutex
 		reading map[string]*held // by shard: the shards that this worker reads
@@ -76,9 +76,11 @@ func newWorker(c *Consumer, arn string) *worker {
 func (w *worker) run(ctx context.Context) {
 	w.progress = w.Registry.register(w.Name, w.arn)
 	w.setProgress(w.progress)
+	making, stop := context.WithCancel(ctx)
+	defer stop()
 	for over := false; !over; {
 		err := retry.Until(ctx, w.log, retry.Calls, "look at the shards", func() (err error) {
-			over, err = w.look(ctx)
+			over, err = w.look(ctx, making)
 			return err
 		})
 		if err != nil {
@@ -88,6 +90,7 @@ func (w *worker) run(ctx context.Context) {
 			w.wait(ctx)
 		}
 	}
+	stop() // Lost may wait for the table, which may come back only after this
 	w.readers.Wait()
 	w.depart(ctx)
 	w.setProgress(nil)
@@ -126,8 +129,8 @@ func (c *Consumer) setProgress(p Progress) {
 }
 
 // look starts readers for the shards that can be read. over reports that the stream is gone or
-// finished.
-func (w *worker) look(ctx context.Context) (over bool, err error) {
+// finished. Lost is called with making.
+func (w *worker) look(ctx, making context.Context) (over bool, err error) {
 	rows, fresh, err := w.read(ctx)
 	if gone(err) {
 		return true, nil
@@ -146,7 +149,7 @@ func (w *worker) look(ctx context.Context) (over bool, err error) {
 			return false, err
 		}
 	}
-	if err := w.makeUp(ctx, rows[rowLost]); err != nil {
+	if err := w.makeUp(making, rows[rowLost]); err != nil {
 		return false, err
 	}
 	ready, left := w.ready(shards, rows)
@@ -161,7 +164,7 @@ func (w *worker) look(ctx context.Context) (over bool, err error) {
 	if !fresh {
 		return false, nil
 	}
-	return left == 0 && !w.listed.open && !w.owes(rows), w.forget(ctx, shards, rows)
+	return left == 0 && !w.listed.open, w.forget(ctx, shards, rows)
 }
 
 // listing is the last list of the stream's shards.
@@ -349,7 +352,7 @@ func (w *worker) take(ctx context.Context, row lease.Row, rows map[string]lease.
 	latest, since := w.latest[row.Shard], sinceOf(rows)
 	shard := w.listed.shard(row.Shard)
 	first := firstOf(shard)
-	if row.Term == 0 && latest == nil && since.IsZero() && orphan(shard, w.listed.shards, rows) {
+	if w.Lost != nil && !row.Exists() && latest == nil && !w.predates(since) && orphan(shard, w.listed.shards, rows) {
 		w.log.Error("the shard before this one is gone and was never read: records may have been trimmed before they were read",
 			"shard", row.Shard, "before", aws.ToString(shard.ParentShardId))
 		if err := w.noteLoss(ctx); err != nil {
@@ -387,14 +390,15 @@ func (w *worker) take(ctx context.Context, row lease.Row, rows map[string]lease.
 // After a failure it continues from the checkpoint.
 func (w *worker) readShard(ctx context.Context, taken *lease.Lease, h *held, first string, latest *string, since time.Time) {
 	log := w.log.With("shard", taken.Shard(), "term", taken.Term())
+	var loss gap
 	for pauses := retry.Calls.Start(); ; pauses.Wait(ctx) {
 		before := taken.Checkpoint()
 		r := &reading{
 			Consumer: w.Consumer, window: newWindow(), arn: w.arn, shard: taken.Shard(), lease: taken, leases: w.leases, progress: w.progress, log: log,
-			first: first, latest: latest, since: since, leave: h.leave, noteLoss: w.noteLoss,
+			first: first, latest: latest, since: since, leave: h.leave, gap: loss, noteLoss: w.noteLoss,
 		}
 		err := r.run(ctx)
-		latest = r.latest
+		latest, loss = r.latest, r.gap
 		switch {
 		case ctx.Err() != nil, errors.Is(err, errLeave):
 			w.release(ctx, taken)
@@ -442,7 +446,7 @@ func (w *worker) forget(ctx context.Context, shards []types.Shard, rows map[stri
 	w.vanished = false
 	for id, row := range rows {
 		finished := row.Checkpoint == checkpointEnd
-		if !isShard(id) || !finished && (w.reads(id) || !w.leases.Free(row)) {
+		if !IsShard(id) || !finished && (w.reads(id) || !w.leases.Free(row)) {
 			delete(w.missing, id)
 			continue
 		}
@@ -464,8 +468,8 @@ func (w *worker) forget(ctx context.Context, shards []types.Shard, rows map[stri
 	return nil
 }
 
-// isShard reports whether a row is of a shard. Other rows have the consumer's start, its stream, a
-// loss of records and its workers.
-func isShard(row string) bool {
+// IsShard reports whether a row of a consumer is of a shard. Other rows have the consumer's start, its
+// stream, a loss of records and its workers.
+func IsShard(row string) bool {
 	return row != rowStart && row != rowStream && row != rowLost && !lease.IsCrew(row)
 }

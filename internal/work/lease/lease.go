@@ -9,6 +9,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
 // ErrLost is the error of a lease that another worker has taken.
@@ -236,6 +239,15 @@ func (l *Leases) Forget(ctx context.Context, r Row) error {
 // is none.
 func (l *Leases) forget(ctx context.Context, r Row) (now Row, err error) {
 	condition, names, values := r.isAs()
+	// a row that was deleted and made again has the same first terms
+	if names["#o"] = attrOwner; r.Owner == "" {
+		condition += " AND attribute_not_exists(#o)"
+	} else {
+		if values == nil {
+			values = map[string]types.AttributeValue{}
+		}
+		condition, values[":o"] = condition+" AND #o = :o", attr.S(r.Owner)
+	}
 	_, err = l.db.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 		TableName: aws.String(TableName), Key: r.key(l.consumer),
 		ConditionExpression: &condition, ExpressionAttributeNames: names, ExpressionAttributeValues: values,

@@ -289,8 +289,14 @@ func TestNoteAndForget(t *testing.T) {
 	if err := h.Beat(ctx); !errors.Is(err, lease.ErrLost) || len(rows(t, l)) != 0 {
 		t.Errorf("after it was forgotten: %v, %v", err, rows(t, l))
 	}
-	_, err = l.Note(ctx, "s", "1")
+	again, err := l.Note(ctx, "s", "1")
 	must(t, err)
+	other, err := lease.New(db, "c", lease.Options{Owner: "another"}).Take(ctx, again)
+	must(t, err)
+	must(t, l.Forget(ctx, h.Row())) // a repeated call: the terms are the same, the owner is not
+	if other.Term() != h.Term() || rows(t, l)["s"].Owner != "another" {
+		t.Errorf("forgotten although it was made again: %+v", rows(t, l)["s"])
+	}
 	_, err = lease.New(db, "other", lease.Options{}).Note(ctx, "s", "1")
 	must(t, err)
 	must(t, lease.Clear(ctx, db, "c"))

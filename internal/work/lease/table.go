@@ -47,6 +47,9 @@ type damage struct{ term, beat types.AttributeValue }
 // Damaged reports whether a row's term or beat cannot be read.
 func (r Row) Damaged() bool { return r.damage != nil }
 
+// Exists reports whether the row is in the table, damaged or not.
+func (r Row) Exists() bool { return r.Term != 0 || r.Damaged() }
+
 // isAs returns the condition that a row is unchanged since it was read.
 func (r Row) isAs() (condition string, names map[string]string, all map[string]types.AttributeValue) {
 	names = map[string]string{"#t": attrTerm, "#b": attrBeat}

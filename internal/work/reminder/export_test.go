@@ -15,6 +15,11 @@ func Follow(ctx context.Context, m *Reminders, name, stream string, record consu
 	return m.rules[name].handle(ctx, stream, []consume.Record{record})
 }
 
+// ScanAgain asks for another scan of a rule's table.
+func ScanAgain(ctx context.Context, m *Reminders, name, stream string) error {
+	return m.rules[name].scanAgain(ctx, stream)
+}
+
 // Scan makes a rule scan its table.
 func Scan(ctx context.Context, m *Reminders, name, stream string) error {
 	return m.rules[name].scan(ctx, stream, item{})

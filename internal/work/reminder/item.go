@@ -38,6 +38,7 @@ const (
 	attrStream  = "stream"  // of a rule: the ARN of the stream whose table is or was scanned
 	attrCursor  = "cursor"  // of a rule: the position of the scan
 	attrScanned = "scanned" // of a rule: true when the scan is complete
+	attrLosses  = "losses"  // of a rule: number of scans that losses of records have asked for
 )
 
 // The kinds of items. Only kindReminder fires; the others withstand repeated records.

@@ -1,11 +1,13 @@
 package reminder_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 	"pgregory.net/rapid"
@@ -54,6 +56,22 @@ func TestRedelivery(t *testing.T) {
 			r.Fatalf("pending are %v, want %v", got, want)
 		}
 	})
+}
+
+// A scan that is under way at a loss of records cannot store that it is complete.
+func TestScanAtLoss(t *testing.T) {
+	w := newWorld(t)
+	w.table("visits")
+	w.put("visits", "a", "when", at(time.Hour))
+	m := w.reminders(rule(nil))
+	records, stream := w.records("visits")
+	must(t, reminder.Follow(t.Context(), m, "visit", stream, consume.Record{Record: records[0]}))
+	must(t, reminder.Scan(t.Context(), m, "visit", stream))
+	must(t, reminder.ScanAgain(t.Context(), m, "visit", stream))
+	var refused *types.ConditionalCheckFailedException
+	if err := reminder.Scan(t.Context(), m, "visit", stream); !errors.As(err, &refused) {
+		t.Errorf("a scan that began before the loss: %v", err)
+	}
 }
 
 // Scan and stream both find an item, and each writes its reminder before the other one has left its

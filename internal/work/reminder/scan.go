@@ -23,7 +23,7 @@ func (r *rule) scanOnce(ctx context.Context, consumer *consume.Consumer, stream 
 			return err
 		}
 		if attr.String(state[attrStream]) != stream {
-			state = item{attrVersion: attr.S(r.version), attrStream: attr.S(stream)}
+			state = r.unscanned(stream, attr.Integer(state[attrLosses]))
 		}
 		if state[attrScanned] != nil {
 			return nil
@@ -40,9 +40,20 @@ func (r *rule) scanOnce(ctx context.Context, consumer *consume.Consumer, stream 
 	})
 }
 
-// scanAgain makes scanOnce scan the whole table again.
+// scanAgain makes scanOnce scan the whole table again. A scan that is under way cannot store that it
+// is complete.
 func (r *rule) scanAgain(ctx context.Context, stream string) error {
-	return r.putState(ctx, item{attrVersion: attr.S(r.version), attrStream: attr.S(stream)})
+	before, err := r.state(ctx)
+	if err != nil {
+		return err
+	}
+	losses := attr.Integer(before[attrLosses])
+	return r.putState(ctx, r.unscanned(stream, losses+1), losses)
+}
+
+// unscanned returns the state before a scan.
+func (r *rule) unscanned(stream string, losses int64) item {
+	return item{attrVersion: attr.S(r.version), attrStream: attr.S(stream), attrLosses: attr.Int(losses)}
 }
 
 // begunEvery is the pause between looks for the start of a consumer.
@@ -71,7 +82,7 @@ func (r *rule) scan(ctx context.Context, stream string, state item) error {
 	if err != nil {
 		return err
 	}
-	found := 0
+	found, losses := 0, attr.Integer(state[attrLosses])
 	for {
 		page, err := r.o.DB.Scan(ctx, in)
 		if err != nil {
@@ -95,14 +106,17 @@ func (r *rule) scan(ctx context.Context, stream string, state item) error {
 			break
 		}
 		state[attrCursor] = attr.M(in.ExclusiveStartKey)
-		if err := r.putState(ctx, state); err != nil {
+		if err := r.putState(ctx, state, losses); err != nil {
 			return err
 		}
 	}
 	delete(state, attrCursor)
 	state[attrScanned] = attr.Bool(true)
+	if err := r.putState(ctx, state, losses); err != nil {
+		return err
+	}
 	r.log.Info("all items of the table have their reminders", "table", r.Table, "found", found)
-	return r.putState(ctx, state)
+	return nil
 }
 
 // keys returns the names of the table's key attributes.
@@ -125,8 +139,15 @@ func (r *rule) stateName() types.AttributeValue {
 // checkpoints, since another worker may run another version.
 func (r *rule) state(ctx context.Context) (item, error) { return r.get(ctx, r.stateName()) }
 
-func (r *rule) putState(ctx context.Context, state item) error {
+// putState writes the state. It fails if the number of losses has changed, which asks for another
+// scan.
+func (r *rule) putState(ctx context.Context, state item, losses int64) error {
 	state[attrName], state[attrKind], state[attrRule] = r.stateName(), attr.S(kindRule), attr.S(r.Name)
-	_, err := r.o.DB.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(TableName), Item: state})
+	in := &dynamodb.PutItemInput{
+		TableName: aws.String(TableName), Item: state,
+		ConditionExpression: aws.String("attribute_not_exists(#l) OR #l = :l"), ExpressionAttributeNames: map[string]string{"#l": attrLosses},
+		ExpressionAttributeValues: item{":l": attr.Int(losses)},
+	}
+	_, err := r.o.DB.PutItem(ctx, in)
 	return err
 }
