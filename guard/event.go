@@ -1,8 +1,6 @@
 package guard
 
-import (
-	"time"
-)
+import "time"
 
 // What is the kind of an event.
 type What int

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"log/slog"
@@ -125,24 +126,18 @@ type Options struct {
 
 // withDefaults returns the options with the default of each missing field.
 func (o Options) withDefaults() Options {
-	if o.Deadlines == nil {
-		o.Deadlines = o.DB
-	}
+	o.Deadlines = cmp.Or(o.Deadlines, o.DB)
 	setDefault(&o.Granularity, time.Minute)
 	setDefault(&o.Period, 5*time.Second)
 	setDefault(&o.Segments, 4)
 	setDefault(&o.Concurrency, 64)
 	setDefault(&o.MaxSkew, 5*time.Second)
 	setDefault(&o.Lease, 6*time.Second)
-	if o.Owner == "" {
-		o.Owner = rand.Text() // one name for all that this worker shares with others
-	}
+	o.Owner = cmp.Or(o.Owner, rand.Text()) // one name for all that this worker shares with others
 	if o.Strategy == Scan {
 		setDefault(&o.MaxRCU, scanUnits)
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	return o
 }
 

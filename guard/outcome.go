@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -92,10 +93,7 @@ func (g *Guard) failure(ctx context.Context, f armed.Removal, err error) {
 func (g *Guard) giveUp(f armed.Removal, err error) {
 	now := g.local.Millis()
 	g.given.add(f.Entry, now)
-	cause := retry.Code(err)
-	if cause == "" {
-		cause = err.Error()
-	}
+	cause := cmp.Or(retry.Code(err), err.Error())
 	switch first, last := g.failed.first(string(f.Key)+"\x00"+cause, now); {
 	case last:
 		g.log.Error("items cannot be removed; guard tries again at growing intervals and does not log the next ones one by one", "table", g.o.Table, "key", g.table.KeyJSON(f.Key), "error", err)
@@ -110,10 +108,7 @@ func (g *Guard) giveUp(f armed.Removal, err error) {
 
 // notNow logs a transient failure of a removal, once a minute for each cause.
 func (g *Guard) notNow(f armed.Removal, err error) {
-	cause := retry.Code(err)
-	if cause == "" {
-		cause = "no answer"
-	}
+	cause := cmp.Or(retry.Code(err), "no answer")
 	if g.passing.now(cause, g.local.Millis()) {
 		g.log.Warn("an item cannot be removed for now; others may be affected", "table", g.o.Table, "key", g.table.KeyJSON(f.Key), "error", err)
 	}

@@ -55,6 +55,4 @@ func StreamPermissions() []Permission {
 
 // SchedulePermissions returns the permissions of the role that schedules run as, without a
 // dead-letter queue.
-func SchedulePermissions() []Permission {
-	return []Permission{{"dynamodb:DeleteItem", OnTable}}
-}
+func SchedulePermissions() []Permission { return []Permission{{"dynamodb:DeleteItem", OnTable}} }

@@ -163,9 +163,7 @@ func (e *Event) setCall(call Call) (err error) {
 }
 
 // marshal returns the call as JSON.
-func (c Call) marshal() ([]byte, error) {
-	return template.CompactJSON(c)
-}
+func (c Call) marshal() ([]byte, error) { return template.CompactJSON(c) }
 
 // Create starts an entity's lifecycle. attributes must include those that the definition requires,
 // and may include others. Create returns ErrExists if the entity exists.

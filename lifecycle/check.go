@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -195,9 +196,7 @@ func (c *checker) state(path string, s *State) {
 
 func (c *checker) transition(path string, index int, t *Transition) *step {
 	s := &step{Transition: t, index: index, calendar: plainCalendar(c.zone), late: t.Late}
-	if s.late == "" {
-		s.late = c.Late
-	}
+	s.late = cmp.Or(s.late, c.Late)
 	c.complain(c.states[t.To] == nil, path+".to", "unknown state %q", t.To)
 	c.late(path+".late", t.Late)
 	if t.Calendar != "" {

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"fmt"
 	"html"
 	"slices"
@@ -71,10 +72,7 @@ func (d *Definition) Text() string {
 		}
 	}
 	var b strings.Builder
-	zone := d.Zone
-	if zone == "" {
-		zone = "UTC"
-	}
+	zone := cmp.Or(d.Zone, "UTC")
 	fmt.Fprintf(&b, "%s, in %s\n", d.Name, zone)
 	for i, s := range order {
 		mark := "○"

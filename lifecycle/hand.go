@@ -116,8 +116,7 @@ func (l *Lifecycles) writeOutcomes(ctx context.Context, actions []items.Action) 
 			TableName: u.TableName, Key: u.Key, UpdateExpression: u.UpdateExpression, ConditionExpression: u.ConditionExpression,
 			ExpressionAttributeNames: u.ExpressionAttributeNames, ExpressionAttributeValues: u.ExpressionAttributeValues,
 		})
-		var failed *types.ConditionalCheckFailedException
-		if errors.As(err, &failed) || ensure.Missing(err) {
+		if _, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok || ensure.Missing(err) {
 			return nil
 		}
 		return err

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -128,15 +129,9 @@ func New(o Options) (*Lifecycles, error) {
 	if o.Observe == nil {
 		o.Observe = func(Change) {}
 	}
-	if o.Region == "" {
-		o.Region = regionDefault
-	}
-	if o.Account == "" {
-		o.Account = accountDefault
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Region = cmp.Or(o.Region, regionDefault)
+	o.Account = cmp.Or(o.Account, accountDefault)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	l := &Lifecycles{o: o}
 	if o.Unmapped {
 		l.recorder = (&resolve.Recorder{DB: o.DB, Now: o.Now}).Lane()

@@ -2,6 +2,7 @@ package strict
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -86,15 +87,9 @@ func NewProxy(o ProxyOptions) (*Proxy, error) {
 	if err := errors.Join(all...); err != nil {
 		return nil, fmt.Errorf("strict: %w", err)
 	}
-	if o.Streams == "" {
-		o.Streams = streamsOf(o.Endpoint, endpoint.Host)
-	}
-	if o.Region == "" {
-		o.Region = regionDefault
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Streams = cmp.Or(o.Streams, streamsOf(o.Endpoint, endpoint.Host))
+	o.Region = cmp.Or(o.Region, regionDefault)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.HTTP == nil {
 		o.HTTP = newClient()
 	}
@@ -227,9 +222,7 @@ func (t *target) send(ctx context.Context, operation string, body []byte) (answe
 	if err != nil {
 		return answer{}, err
 	}
-	if r.URL.Path == "" {
-		r.URL.Path = "/"
-	}
+	r.URL.Path = cmp.Or(r.URL.Path, "/")
 	r.Header.Set("Content-Type", typeAmzJSON)
 	r.Header.Set(headerTarget, t.prefix+operation)
 	r.Header.Set("Accept-Encoding", "identity")

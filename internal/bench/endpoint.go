@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,9 +57,7 @@ func (r Remote) open(ctx context.Context, allowRemote bool) (*endpoint, error) {
 	}
 	e := newEndpoint(r.Name, address, r.PID)
 	e.version, e.durability = r.Version, r.Durability
-	if e.name == "" {
-		e.name = u.Host
-	}
+	e.name = cmp.Or(e.name, u.Host)
 	if e.pid == 0 && local {
 		e.pid = listenerPID(u.Port())
 	}

@@ -1,6 +1,9 @@
 package bench
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // Expiry is the result of an experiment with deadlines at an endpoint.
 type Expiry struct {
@@ -44,10 +47,7 @@ func (f Faults) list() string {
 
 // line summarizes the result in a few words.
 func (x *Expiry) line() string {
-	late := x.Commit
-	if late == nil {
-		late = x.Stream
-	}
+	late := cmp.Or(x.Commit, x.Stream)
 	switch {
 	case x.NoTTL:
 		return "no TTL"

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,9 +27,7 @@ type tally struct {
 // fail counts an error.
 func (t *tally) fail(err error) {
 	t.errors++
-	if t.problem == "" {
-		t.problem = err.Error()
-	}
+	t.problem = cmp.Or(t.problem, err.Error())
 }
 
 // success counts a correct answer.
@@ -42,9 +41,7 @@ func (t *tally) merge(other *tally) {
 	t.calls += other.calls
 	t.items += other.items
 	t.errors += other.errors
-	if t.problem == "" {
-		t.problem = other.problem
-	}
+	t.problem = cmp.Or(t.problem, other.problem)
 	t.latency.merge(&other.latency)
 }
 

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -177,10 +178,7 @@ const (
 
 // color returns the color of a target, and adds the target to the legend.
 func (d *drawing) color(target string) string {
-	c := referenceColors[target]
-	if c == "" {
-		c = d.colors[target]
-	}
+	c := cmp.Or(referenceColors[target], d.colors[target])
 	if c == "" {
 		c = palette[len(d.colors)%len(palette)]
 		d.colors[target] = c

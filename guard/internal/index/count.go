@@ -25,8 +25,7 @@ func Count(ctx context.Context, e *strategy.Env, o Options, at int64, minutes in
 		return nil, nil
 	}
 	if known, err := x.tryLayout(ctx, x.Shares(Name)); err != nil || !known {
-		var p *table.Problem
-		if errors.As(err, &p) && p.Code == table.Misconfigured {
+		if p, ok := errors.AsType[*table.Problem](err); ok && p.Code == table.Misconfigured {
 			return nil, nil // the number of shards is unknown, which is no error here
 		}
 		return nil, err

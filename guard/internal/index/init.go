@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -145,9 +146,7 @@ func (n *initializing) find() (wanted, error) {
 			w.key = windowKeyDefault
 		}
 	}
-	if w.name == "" {
-		w.name = w.key + "Index"
-	}
+	w.name = cmp.Or(w.name, w.key+"Index")
 	another := &table.Problem{Code: table.Misconfigured, Message: fmt.Sprintf("%s cannot be the index's partition key: guard uses it for something else", w.key), Next: "choose another attribute (--key)"}
 	if w.key == t.Attribute || w.key == t.Version {
 		return wanted{}, another

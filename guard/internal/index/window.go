@@ -53,8 +53,6 @@ func windowOf(ttl int64, granularity time.Duration) window {
 // next returns the window that follows.
 func (w window) next() window { return window{w.end, w.end + (w.end - w.start)} }
 
-func (w window) granularity() time.Duration { return time.Duration(w.end-w.start) * time.Second }
-
 func (w window) String() string {
 	return time.Unix(w.start, 0).UTC().Format(windowEnd) + "_" + time.Unix(w.end, 0).UTC().Format(windowEnd)
 }

@@ -190,8 +190,7 @@ func (x *Strategy) scanName(label string) string { return x.Consumer(Name) + "/s
 // and begins anew.
 func (x *Strategy) forgetScan(ctx context.Context, label string) error {
 	err := x.call(ctx, "DeleteItem", func() error { return lease.Clear(ctx, x.DB, x.scanName(label)) })
-	var p *table.Problem
-	if errors.As(err, &p) && ctx.Err() == nil {
+	if p, ok := errors.AsType[*table.Problem](err); ok && ctx.Err() == nil {
 		x.Fail(p)
 	}
 	return err

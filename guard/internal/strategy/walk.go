@@ -1,6 +1,7 @@
 package strategy
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -169,10 +170,7 @@ func (w *Walk) segment(ctx context.Context, at *place, began int64) (err error) 
 // as the last one, or this one so far, with a factor of two in reserve.
 func (w *Walk) until(at *place, began int64) int64 {
 	now := w.Now()
-	took := at.TookMs
-	if took == 0 {
-		took = w.First.Milliseconds()
-	}
+	took := cmp.Or(at.TookMs, w.First.Milliseconds())
 	return now + 2*max(took, now-began, w.Every.Milliseconds()) + nearby
 }
 

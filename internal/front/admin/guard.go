@@ -68,9 +68,7 @@ func (m *Guard) Begin(table string) {
 }
 
 // Count counts one of guardEvents, and ignores other events.
-func (m *Guard) Count(table, event string) {
-	m.events.count(event, table)
-}
+func (m *Guard) Count(table, event string) { m.events.count(event, table) }
 
 // Lateness records how late an item was removed.
 func (m *Guard) Lateness(table string, late time.Duration) {

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -103,12 +104,8 @@ func NewMetrics(s Sources) *Metrics {
 // Request counts one answered request. operation is empty if the request named none; code is the
 // API's error code, or empty.
 func (m *Metrics) Request(operation, code string, took time.Duration) {
-	if operation == "" {
-		operation = "none"
-	}
-	if code == "" {
-		code = "OK"
-	}
+	operation = cmp.Or(operation, "none")
+	code = cmp.Or(code, "OK")
 	m.requests.WithLabelValues(operation, code).Inc()
 	m.duration.WithLabelValues(operation).Observe(millis(took))
 }

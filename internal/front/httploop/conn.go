@@ -236,9 +236,7 @@ func (c *conn) answer(ctx context.Context) (more bool) {
 }
 
 // handOver passes the connection to net/http, with the unused bytes that were read from it.
-func (c *conn) handOver() {
-	c.server.handed.pass(newHandedConn(c.Conn, c.in[c.start:c.end]))
-}
+func (c *conn) handOver() { c.server.handed.pass(newHandedConn(c.Conn, c.in[c.start:c.end])) }
 
 // closeIdle closes the connection if it waits for a request.
 func (c *conn) closeIdle() {

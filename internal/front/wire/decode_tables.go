@@ -91,9 +91,7 @@ func decodeKeySchemaElement(d *decoder, k *service.KeySchemaElement) {
 	d.read(members{{"AttributeName", &k.Name}, {"KeyType", &k.Type}})
 }
 
-func decodeTag(d *decoder, t *service.Tag) {
-	d.read(members{{"Key", &t.Key}, {"Value", &t.Value}})
-}
+func decodeTag(d *decoder, t *service.Tag) { d.read(members{{"Key", &t.Key}, {"Value", &t.Value}}) }
 
 func decodeThroughput(d *decoder, t *service.Throughput) {
 	d.read(members{{"ReadCapacityUnits", d.long(&t.Read)}, {"WriteCapacityUnits", d.long(&t.Write)}})

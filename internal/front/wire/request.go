@@ -48,9 +48,7 @@ func (r *Response) Unsized() bool {
 	return r.Status == http.StatusRequestEntityTooLarge && len(r.Body) == 0
 }
 
-func (r *Response) set(name, value string) {
-	r.Header = append(r.Header, Field{name, value})
-}
+func (r *Response) set(name, value string) { r.Header = append(r.Header, Field{name, value}) }
 
 var responses = sync.Pool{New: func() any { return new(Response) }}
 

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -107,9 +108,7 @@ func (t *mountTable) addRoute(r Route, owner *api) {
 		panic("wire: the first segment of the path " + r.Path + " is empty, a label, or another API's")
 	}
 	op := &mountedOp{owner, r.Service + ":" + r.Name, r.Status, r.Do}
-	if op.status == 0 {
-		op.status = http.StatusOK
-	}
+	op.status = cmp.Or(op.status, http.StatusOK)
 	for _, other := range at.patterns {
 		switch {
 		case !other.overlaps(p):

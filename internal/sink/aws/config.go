@@ -1,6 +1,7 @@
 package aws
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -129,10 +130,7 @@ func samePlace(u *url.URL, own string) bool {
 	if err != nil {
 		return false
 	}
-	its := u.Port()
-	if its == "" {
-		its = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
+	its := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	if its != port {
 		return false
 	}
@@ -184,8 +182,6 @@ func prepared(c sdk.Config, t *http.Transport) sdk.Config {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	c.Credentials = namedCredentials{c.Credentials}
-	if c.Region == "" {
-		c.Region = fallbackRegion
-	}
+	c.Region = cmp.Or(c.Region, fallbackRegion)
 	return c
 }

@@ -2,6 +2,7 @@ package aws
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -54,12 +55,8 @@ func busEntry(a arn, d *target.Delivery) (e types.PutEventsRequestEntry, size in
 		return e, 0, target.Permanent(codeInvalid, "The detail of an event must be a JSON object")
 	}
 	kind, source := given.EventBridgeParameters.DetailType, given.EventBridgeParameters.Source
-	if kind == "" {
-		kind = d.Type
-	}
-	if source == "" {
-		source = ownSource
-	}
+	kind = cmp.Or(kind, d.Type)
+	source = cmp.Or(source, ownSource)
 	e = types.PutEventsRequestEntry{EventBusName: &a.text, Detail: sdk.String(string(d.Body)), DetailType: &kind, Source: &source}
 	size = len(*e.Detail) + len(kind) + len(source)
 	if !d.Time.IsZero() {

@@ -1,6 +1,7 @@
 package aws
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -53,13 +54,8 @@ func streamEntry(d *target.Delivery) (e types.PutRecordsRequestEntry, size int, 
 	if err != nil {
 		return e, 0, err
 	}
-	key := given.KinesisParameters.PartitionKey
-	if key == "" {
-		key = d.Key
-	}
-	if key == "" {
-		key = d.ID
-	}
+	key := cmp.Or(given.KinesisParameters.PartitionKey, d.Key)
+	key = cmp.Or(key, d.ID)
 	e.Data, e.PartitionKey = d.Body, sdk.String(firstRunes(key, partitionMax))
 	if e.Data == nil {
 		e.Data = []byte{}

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"crypto/tls"
 	"net"
 	"strings"
@@ -50,15 +51,9 @@ const (
 
 // check fills in defaults and returns the client's options.
 func (c *Config) check() (topic sink.Template, options []kgo.Opt, err error) {
-	if c.ClientID == "" {
-		c.ClientID = "mayfly"
-	}
-	if c.MaxBytes == 0 {
-		c.MaxBytes = defaultMaxBytes
-	}
-	if c.Timeout == 0 {
-		c.Timeout = defaultTimeout
-	}
+	c.ClientID = cmp.Or(c.ClientID, "mayfly")
+	c.MaxBytes = cmp.Or(c.MaxBytes, defaultMaxBytes)
+	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
 	var wrong option.Complaints
 
 	if len(c.Brokers) == 0 {

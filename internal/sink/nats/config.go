@@ -1,6 +1,7 @@
 package nats
 
 import (
+	"cmp"
 	"crypto/tls"
 	"os"
 	"strings"
@@ -37,9 +38,7 @@ var ports = map[string]string{"nats": "4222", "tls": "4222", "ws": "80", "wss": 
 
 // check fills in defaults and returns the client's options.
 func (c *Config) check() (servers string, subject sink.Template, options []natsgo.Option, err error) {
-	if c.URL == "" {
-		c.URL = DefaultURL
-	}
+	c.URL = cmp.Or(c.URL, DefaultURL)
 	var wrong option.Complaints
 
 	var hosts []string
@@ -129,6 +128,4 @@ func isSubject(s string) bool {
 }
 
 // inToken reports whether a token of a subject may contain r.
-func inToken(r rune) bool {
-	return r > ' ' && r != 0x7f && !strings.ContainsRune(".*>", r)
-}
+func inToken(r rune) bool { return r > ' ' && r != 0x7f && !strings.ContainsRune(".*>", r) }

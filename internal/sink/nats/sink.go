@@ -1,6 +1,7 @@
 package nats
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -196,10 +197,7 @@ const (
 )
 
 func notConnected(conn *natsgo.Conn) error {
-	cause := conn.LastError()
-	if cause == nil {
-		cause = natsgo.ErrDisconnected
-	}
+	cause := cmp.Or(conn.LastError(), natsgo.ErrDisconnected)
 	return &target.Error{Code: sink.CodeConnection, Message: fmt.Sprintf("not connected: %v", cause), Err: cause}
 }
 

@@ -1,6 +1,7 @@
 package rabbitmq
 
 import (
+	"cmp"
 	"crypto/tls"
 
 	"github.com/mayflydb/mayfly/internal/option"
@@ -34,17 +35,13 @@ var ports = map[string]string{"amqp": "5672", "amqps": "5671"}
 
 // check fills in defaults and parses the configuration.
 func (c *Config) check() (address sink.Address, key sink.Template, secure *tls.Config, err error) {
-	if c.URL == "" {
-		c.URL = DefaultURL
-	}
+	c.URL = cmp.Or(c.URL, DefaultURL)
 	var wrong option.Complaints
 
 	if address, err = sink.ParseAddress(c.URL, ports); err != nil {
 		wrong.Add("url", "%w", err)
 	}
-	if address.Path == "" {
-		address.Path = "/"
-	}
+	address.Path = cmp.Or(address.Path, "/")
 	if c.User == "" && c.Password == "" {
 		c.User, c.Password = address.User, address.Password
 	}

@@ -2,6 +2,7 @@ package targetfile
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -157,9 +158,7 @@ func (m *maker) check(d *decoder, f file, list places) {
 			d.complain(at.line("arn"), "%s is mapped twice, first at line %d", e.ARN, arns[e.ARN])
 		}
 		arns[e.ARN] = at.line("arn")
-		if e.Name == "" {
-			e.Name = e.ARN
-		}
+		e.Name = cmp.Or(e.Name, e.ARN)
 		if first := names[e.Name]; first != 0 && at.has("name") {
 			d.complain(at.line("name"), "the name %s is used twice, first at line %d", e.Name, first)
 		}
@@ -205,9 +204,7 @@ func (m *maker) make(ctx context.Context, d *decoder, f file, list places, o Opt
 				d.complainAll(at, k.name, err)
 				continue
 			}
-			if e.Limits.Batch == 0 {
-				e.Limits.Batch = k.batch
-			}
+			e.Limits.Batch = cmp.Or(e.Limits.Batch, k.batch)
 			if c, ok := to.(io.Closer); ok {
 				m.closers = append(m.closers, c)
 			}

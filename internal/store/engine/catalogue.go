@@ -226,11 +226,7 @@ func (e *Engine) TableNames(namespace, after string, limit int) (names []string,
 func (e *Engine) Tables() []*Table {
 	e.catalogue.mu.RLock()
 	defer e.catalogue.mu.RUnlock()
-	out := make([]*Table, 0, len(e.catalogue.tables))
-	for _, t := range e.catalogue.tables {
-		out = append(out, t)
-	}
-	return out
+	return slices.Collect(maps.Values(e.catalogue.tables))
 }
 
 // CreateTable creates a table from a description, and fills in the identifiers, the creation time

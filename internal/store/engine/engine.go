@@ -73,9 +73,7 @@ func (o Options) withDefaults() Options {
 	o.ShardBytes = cmp.Or(o.ShardBytes, 64<<20)
 	o.StreamRetention = cmp.Or(o.StreamRetention, 24*time.Hour)
 	o.HoldBytes = cmp.Or(o.HoldBytes, 8<<30)
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	return o
 }
 

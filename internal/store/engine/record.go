@@ -31,9 +31,7 @@ type Record struct {
 }
 
 // Size returns the DynamoDB bytes of keys and images.
-func (r *Record) Size() int {
-	return r.Keys.Size() + r.Old.Size() + r.New.Size()
-}
+func (r *Record) Size() int { return r.Keys.Size() + r.Old.Size() + r.New.Size() }
 
 const (
 	recordEventMask = 0x03

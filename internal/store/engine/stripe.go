@@ -20,9 +20,7 @@ type stripe struct {
 }
 
 // stripeOf returns the stripe of a partition key, so an item collection has one stripe.
-func stripeOf(table uint32, hash uint32) uint32 {
-	return (hash ^ table*0x9E3779B1) % stripeCount
-}
+func stripeOf(table uint32, hash uint32) uint32 { return (hash ^ table*0x9E3779B1) % stripeCount }
 
 // lockStripes locks each stripe once, in ascending order, so that two multi-key writers cannot
 // deadlock. It sorts and compacts ids in place and returns them for unlockStripes.

@@ -1,8 +1,6 @@
 package expr
 
-import (
-	"github.com/mayflydb/mayfly/internal/store/dynamo"
-)
+import "github.com/mayflydb/mayfly/internal/store/dynamo"
 
 // The legacy parameters become the same trees as expressions. Their attributes come in the order of
 // the checks; the first bad one is reported. Errors are *dynamo.Error of the request

@@ -270,9 +270,7 @@ func (db *DB) Get(key []byte) (value []byte, closer io.Closer, err error) {
 }
 
 // NewIter reads the state applied at the moment of the call.
-func (db *DB) NewIter(lower, upper []byte) *Iter {
-	return newIter(db, db.pebble, lower, upper)
-}
+func (db *DB) NewIter(lower, upper []byte) *Iter { return newIter(db, db.pebble, lower, upper) }
 
 // Snapshot is the store's state at one moment. The store keeps all data that the snapshot can see,
 // so close it soon.

@@ -92,9 +92,7 @@ func (r *editReader) uvarint() uint64 {
 }
 
 func (r *editReader) short() {
-	if r.err == nil {
-		r.err = errShortEdit
-	}
+	r.err = cmp.Or(r.err, errShortEdit)
 	r.rest = nil
 }
 

@@ -107,15 +107,11 @@ func (o Options) withDefaults() (Options, error) {
 	if o.FS == nil && o.Durability == Memory {
 		o.FS = NewMemFS()
 	}
-	if o.FS == nil {
-		o.FS = privateFS{vfs.Default}
-	}
+	o.FS = cmp.Or[FS](o.FS, privateFS{vfs.Default})
 	o.CacheBytes = cmp.Or(o.CacheBytes, defaultCacheBytes)
 	o.MemTableBytes = cmp.Or(o.MemTableBytes, defaultMemTableBytes)
 	o.AsyncWindow = cmp.Or(o.AsyncWindow, defaultAsyncWindow)
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	return o, errors.Join(errs...)
 }
 

@@ -2,6 +2,7 @@ package kv
 
 import (
 	"bytes"
+	"cmp"
 	"container/heap"
 	"context"
 	"errors"
@@ -37,9 +38,7 @@ type Stopped struct {
 
 // OpenStopped locks a directory for reading. It returns ErrLocked if a process has it open.
 func OpenStopped(fs FS, dir string) (*Stopped, error) {
-	if fs == nil {
-		fs = vfs.Default
-	}
+	fs = cmp.Or(fs, vfs.Default)
 	info, err := fs.Stat(dir)
 	if err != nil {
 		return nil, err
@@ -585,10 +584,7 @@ func (s *Stopped) readLog(name string, fn func(batch []byte) error, report func(
 // Create opens a new store in a directory that is missing or empty, for bulk writes: applied
 // batches are on disk after Flush.
 func Create(fs FS, dir string) (*DB, error) {
-	files := fs
-	if files == nil {
-		files = vfs.Default
-	}
+	files := cmp.Or(fs, vfs.Default)
 	switch names, err := files.List(dir); {
 	case err == nil && len(names) > 0:
 		return nil, fmt.Errorf("%s is not empty", dir)

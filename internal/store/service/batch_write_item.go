@@ -101,8 +101,7 @@ func (s *Service) bindBatch(actions []*action, mode capacityMode) error {
 	for i, a := range actions {
 		a.returnOld = mode.asked()
 		err := a.bind(s.engine)
-		var bad *engine.KeyError
-		if errors.As(err, &bad) && bad.Index == "" && (bad.Problem == engine.KeyWrongType || bad.Problem == engine.KeyMissing) {
+		if bad, ok := errors.AsType[*engine.KeyError](err); ok && bad.Index == "" && (bad.Problem == engine.KeyWrongType || bad.Problem == engine.KeyMissing) {
 			return errKeyMismatch
 		}
 		if err != nil {

@@ -1,6 +1,7 @@
 package consume
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -200,13 +201,9 @@ func (c *Consumer) check() error {
 	case c.DB == nil || c.Streams == nil || c.Handle == nil || c.Now == nil:
 		return errors.New("DB, Streams, Now and Handle must be set")
 	}
-	if c.Window <= 0 {
-		c.Window = windowDefault
-	}
+	c.Window = cmp.Or(max(c.Window, 0), windowDefault)
 	c.Window = min(c.Window, windowMax)
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	return nil
 }
 

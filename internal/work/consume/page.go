@@ -1,6 +1,7 @@
 package consume
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -90,10 +91,7 @@ func trimmed(err error) bool {
 
 // iterator returns an iterator after the records that were read.
 func (r *reading) iterator(ctx context.Context) (*string, error) {
-	at := r.last()
-	if at == "" {
-		at = r.lease.Checkpoint()
-	}
+	at := cmp.Or(r.last(), r.lease.Checkpoint())
 	if at == "" && r.latest != nil {
 		from := r.latest
 		r.latest = nil // usable once: a later call starts from what is known then

@@ -1,6 +1,7 @@
 package cron
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -13,9 +14,7 @@ const maxText = 256
 // in zone; nil is UTC. The error is an *Error, in our words; callers that need AWS's words replace
 // it.
 func Parse(text string, zone *time.Location) (Expression, error) {
-	if zone == nil {
-		zone = time.UTC
-	}
+	zone = cmp.Or(zone, time.UTC)
 	keyword, body, err := split(text)
 	if err != nil {
 		return Expression{}, err.in(text)

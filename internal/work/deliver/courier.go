@@ -1,6 +1,7 @@
 package deliver
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"math/rand/v2"
@@ -58,18 +59,10 @@ func (o Options) withDefaults() Options {
 	if o.Jitter == nil {
 		o.Jitter = rand.Float64
 	}
-	if o.Backoff.First <= 0 {
-		o.Backoff.First = backoffFirst
-	}
-	if o.Backoff.Most <= 0 {
-		o.Backoff.Most = backoffMost
-	}
-	if o.Grace <= 0 {
-		o.Grace = graceDefault
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Backoff.First = cmp.Or(max(o.Backoff.First, 0), backoffFirst)
+	o.Backoff.Most = cmp.Or(max(o.Backoff.Most, 0), backoffMost)
+	o.Grace = cmp.Or(max(o.Grace, 0), graceDefault)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	return o
 }
 
@@ -109,12 +102,8 @@ const (
 // prepare fills in the defaults of a new parcel.
 func (d *Courier) prepare(parcel Parcel) Parcel {
 	parcel.Delivery.Attempt = max(parcel.Delivery.Attempt, 1)
-	if parcel.Policy.MaxAttempts <= 0 {
-		parcel.Policy.MaxAttempts = maxAttemptsDefault
-	}
-	if parcel.Policy.MaxAge <= 0 {
-		parcel.Policy.MaxAge = maxAgeDefault
-	}
+	parcel.Policy.MaxAttempts = cmp.Or(max(parcel.Policy.MaxAttempts, 0), maxAttemptsDefault)
+	parcel.Policy.MaxAge = cmp.Or(max(parcel.Policy.MaxAge, 0), maxAgeDefault)
 	if parcel.First.IsZero() {
 		parcel.First = d.o.Now()
 	}

@@ -325,22 +325,3 @@ func DeleteDeadLetters(ctx context.Context, db *dynamodb.Client, ids ...string) 
 	w := newWriter(db, slog.New(slog.DiscardHandler))
 	return eachLetter(ctx, db, ids, "delete", func(item map[string]types.AttributeValue) error { return w.removeLetter(ctx, item) })
 }
-
-// EachDeadLetter calls f with pages of the selected dead letters until f fails or all pages are
-// read.
-func EachDeadLetter(ctx context.Context, db *dynamodb.Client, match DeadLetterFilter, f func([]DeadLetter) error) error {
-	for from := ""; ; {
-		page, next, err := ListDeadLetters(ctx, db, match, 100, from)
-		if err != nil {
-			return err
-		}
-		if len(page) > 0 {
-			if err := f(page); err != nil {
-				return err
-			}
-		}
-		if from = next; from == "" {
-			return nil
-		}
-	}
-}

@@ -136,15 +136,13 @@ func TestDeadLetters(t *testing.T) {
 			t.Error("a body has changed")
 		}
 		redriven := map[string]bool{}
-		must(t, deliver.EachDeadLetter(t.Context(), e.db, deliver.DeadLetterFilter{Target: "arn:y"}, func(page []deliver.DeadLetter) error {
-			for _, l := range page {
-				redriven[l.ID] = true
-				if _, err := deliver.RedriveDeadLetters(t.Context(), e.db, l.ID); err != nil {
-					return err
-				}
-			}
-			return nil
-		}))
+		page, _, err := deliver.ListDeadLetters(t.Context(), e.db, deliver.DeadLetterFilter{Target: "arn:y"}, 100, "")
+		must(t, err)
+		for _, l := range page {
+			redriven[l.ID] = true
+			_, err := deliver.RedriveDeadLetters(t.Context(), e.db, l.ID)
+			must(t, err)
+		}
 		if len(redriven) != 19 || redriven["job2"] {
 			t.Errorf("redriven %v", slices.Sorted(maps.Keys(redriven)))
 		}

@@ -49,12 +49,8 @@ const (
 )
 
 func newGate(d *Courier, l Lane) *gate {
-	if l.Limits.Concurrency <= 0 {
-		l.Limits.Concurrency = concurrencyDefault
-	}
-	if l.Limits.Timeout <= 0 {
-		l.Limits.Timeout = timeoutDefault
-	}
+	l.Limits.Concurrency = cmp.Or(max(l.Limits.Concurrency, 0), concurrencyDefault)
+	l.Limits.Timeout = cmp.Or(max(l.Limits.Timeout, 0), timeoutDefault)
 	l.Limits.Concurrency = min(l.Limits.Concurrency, concurrencyMax)
 	l.Limits.Batch = min(max(l.Limits.Batch, 1), batchMax)
 	l.Limits.Timeout = min(max(l.Limits.Timeout, timeoutMin), timeoutMax)

@@ -11,6 +11,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,15 +69,11 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Observe == nil {
 		o.Observe = func(admin.DeliveryEvent) {}
 	}
-	if o.Advice == "" {
-		o.Advice = "map it in the file of --targets, or use --unmapped accept"
-	}
+	o.Advice = cmp.Or(o.Advice, "map it in the file of --targets, or use --unmapped accept")
 	return o
 }
 

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"crypto/rand"
 	"log/slog"
 	"time"
@@ -31,12 +32,8 @@ const (
 
 // withDefaults returns a copy with all defaults.
 func (o Options) withDefaults() Options {
-	if o.Owner == "" {
-		o.Owner = rand.Text()
-	}
-	if o.Duration == 0 {
-		o.Duration = durationDefault
-	}
+	o.Owner = cmp.Or(o.Owner, rand.Text())
+	o.Duration = cmp.Or(o.Duration, durationDefault)
 	o.Duration = min(max(o.Duration, durationMin), durationMax)
 	if o.Elapsed == nil {
 		o.Elapsed = clock.Stopwatch()
@@ -47,8 +44,6 @@ func (o Options) withDefaults() Options {
 	if o.CrewChanged == nil {
 		o.CrewChanged = func() {}
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	return o
 }

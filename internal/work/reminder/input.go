@@ -1,6 +1,7 @@
 package reminder
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -29,9 +30,7 @@ const inputMax = 256 << 10 // of a filled template, in bytes
 
 // readInput parses the input of a rule.
 func readInput(s string) (*template.Template, error) {
-	if s == "" {
-		s = inputDefault
-	}
+	s = cmp.Or(s, inputDefault)
 	return template.Parse(s, knowns)
 }
 

@@ -87,9 +87,7 @@ func (r *rule) id(key string, due time.Time) string {
 }
 
 // keyText returns a key in DynamoDB's typed JSON, which is the same for equal keys.
-func keyText(key item) string {
-	return string(template.AppendItem(nil, key))
-}
+func keyText(key item) string { return string(template.AppendItem(nil, key)) }
 
 // put writes a reminder, unless the table has a later position in the stream, or the reminder has
 // fired. It reports whether it wrote.

@@ -1,6 +1,7 @@
 package reminder
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,9 +13,7 @@ import (
 
 // New returns reminders. They do nothing until Run.
 func New(o Options) *Reminders {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	m := &Reminders{o: o, rules: map[string]*rule{}, ready: make(chan struct{})}
 	for _, s := range o.Rules {
 		m.rules[s.Name] = newRule(m, s)

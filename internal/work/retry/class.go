@@ -60,8 +60,7 @@ func Classify(err error) Class {
 	if !errors.As(err, &api) {
 		return Passing
 	}
-	var cancelled *types.TransactionCanceledException
-	if errors.As(err, &cancelled) && Cancelled(cancelled.CancellationReasons) {
+	if cancelled, ok := errors.AsType[*types.TransactionCanceledException](err); ok && Cancelled(cancelled.CancellationReasons) {
 		return Passing
 	}
 	status := 0

@@ -85,9 +85,7 @@ func (b *Backoff) step() time.Duration {
 func (b *Backoff) Reset() { *b = *b.policy.Start() }
 
 // Ease begins the limit anew and undoes one doubling: the work has progressed, but failed again.
-func (b *Backoff) Ease() {
-	b.next, b.elapsed = max(b.next/2, b.policy.First), clock.Stopwatch()
-}
+func (b *Backoff) Ease() { b.next, b.elapsed = max(b.next/2, b.policy.First), clock.Stopwatch() }
 
 // final is an error that ends Until.
 type final struct{ error }

@@ -1,8 +1,6 @@
 package scheduler
 
-import (
-	"strings"
-)
+import "strings"
 
 // arn is a parsed ARN.
 type arn struct{ partition, service, region, account, resource string }

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -165,9 +166,7 @@ func (s *Scheduler) checkTemplated(a arn, t *Target, region string) error {
 	if !ok {
 		return invalid(a.service + " is not a supported service for a target")
 	}
-	if region == "" {
-		region = s.o.Region
-	}
+	region = cmp.Or(region, s.o.Region)
 	if a.region != region && a.region != s.o.Region {
 		return invalid("The target ARN provided does not match the current region " + region + ".")
 	}

@@ -120,8 +120,7 @@ func dynamoFailure(err error) error {
 		return &target.Error{Code: "ServiceUnavailable", Message: err.Error(), Err: err}
 	}
 	class := retry.Classify(err)
-	var cancelled *types.TransactionCanceledException
-	if errors.As(err, &cancelled) && slices.ContainsFunc(cancelled.CancellationReasons, passing) || api.ErrorCode() == codeTableInUse {
+	if cancelled, ok := errors.AsType[*types.TransactionCanceledException](err); ok && slices.ContainsFunc(cancelled.CancellationReasons, passing) || api.ErrorCode() == codeTableInUse {
 		class = retry.Passing
 	}
 	return &target.Error{

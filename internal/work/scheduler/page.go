@@ -14,9 +14,7 @@ type position struct {
 	Name      string `json:"n"`           // of the last element
 }
 
-func (l position) token() string {
-	return base64.RawURLEncoding.EncodeToString(mustJSON(l))
-}
+func (l position) token() string { return base64.RawURLEncoding.EncodeToString(mustJSON(l)) }
 
 // parsePosition returns the position of a token; nil for the beginning of the list.
 func parsePosition(token *string, operation, filter string) (*position, error) {

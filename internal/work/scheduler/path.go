@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"slices"
@@ -40,10 +41,7 @@ func newPath(text string) (path, error) {
 		var s step
 		switch suffix[0] {
 		case '.':
-			end := strings.IndexAny(suffix[1:], ".[") + 1
-			if end == 0 {
-				end = len(suffix)
-			}
+			end := cmp.Or(strings.IndexAny(suffix[1:], ".[")+1, len(suffix))
 			s = step{name: suffix[1:end]}
 			if s.name == "*" {
 				s.kind = stepAll

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -58,15 +59,9 @@ func (o Options) withDefaults() Options {
 	if o.CatchUp == CatchUpGroup {
 		o.CatchUp = CatchUpLast
 	}
-	if o.GroupsMax <= 0 {
-		o.GroupsMax = groupsMaxDefault
-	}
-	if o.RulesMax <= 0 {
-		o.RulesMax = rulesMaxDefault
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.GroupsMax = cmp.Or(max(o.GroupsMax, 0), groupsMaxDefault)
+	o.RulesMax = cmp.Or(max(o.RulesMax, 0), rulesMaxDefault)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	return o
 }
 

@@ -1,6 +1,7 @@
 package timer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -78,9 +79,7 @@ type Timers struct {
 
 // New returns timers. They do nothing until Run.
 func New(o Options) *Timers {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Wanted == nil {
 		o.Wanted = func(context.Context) (bool, error) { return true, nil }
 	}

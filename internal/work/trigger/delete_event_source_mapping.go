@@ -1,8 +1,6 @@
 package trigger
 
-import (
-	"context"
-)
+import "context"
 
 // DeleteEventSourceMapping ends a mapping. The mapping is in state Deleting until it has stopped.
 // (AWS answers with the status 202.)

@@ -1,8 +1,6 @@
 package trigger
 
-import (
-	"context"
-)
+import "context"
 
 // GetEventSourceMapping returns a mapping.
 func (t *Triggers) GetEventSourceMapping(ctx context.Context, in *GetEventSourceMappingInput) (*EventSourceMapping, error) {

@@ -96,17 +96,16 @@ func (m *moody) taken() (all []int) {
 
 // letters returns the dead letters.
 func (w *world) letters() (all []deliver.DeadLetter) {
-	err := deliver.EachDeadLetter(context.Background(), w.DynamoDB(), deliver.DeadLetterFilter{}, func(page []deliver.DeadLetter) error {
+	for from, more := "", true; more; more = from != "" {
+		page, next, err := deliver.ListDeadLetters(context.Background(), w.DynamoDB(), deliver.DeadLetterFilter{}, 100, from)
+		must(w.t, err)
 		for _, letter := range page {
 			whole, _, err := deliver.GetDeadLetter(context.Background(), w.DynamoDB(), letter.ID)
-			if err != nil {
-				return err
-			}
+			must(w.t, err)
 			all = append(all, whole)
 		}
-		return nil
-	})
-	must(w.t, err)
+		from = next
+	}
 	return all
 }
 

@@ -1,6 +1,7 @@
 package trigger
 
 import (
+	"cmp"
 	"io"
 	"time"
 
@@ -106,8 +107,6 @@ func (o *Options) plan(s Spec) (*plan, error) {
 		target: s.Target, filter: filter, batch: s.Batch, window: s.Window, parallel: max(s.Parallel, 1), ordered: s.Order != orderNone,
 		single: s.Per == perRecord, bisect: s.Bisect, partial: s.Partial, retries: orElse(s.Retries, infinite), age: s.Age, onFailure: s.OnFailure,
 	}
-	if p.batch == 0 {
-		p.batch = batchDefault
-	}
+	p.batch = cmp.Or(p.batch, batchDefault)
 	return p, nil
 }

@@ -63,9 +63,7 @@ func (m *mapping) plan() (*plan, error) {
 }
 
 // touch records the instant of a change.
-func (m *mapping) touch(now time.Time) {
-	m.LastModified = float64(now.UnixMilli()) / 1000
-}
+func (m *mapping) touch(now time.Time) { m.LastModified = float64(now.UnixMilli()) / 1000 }
 
 func (m *mapping) item() (attr.Item, error) {
 	text, err := json.Marshal(m)

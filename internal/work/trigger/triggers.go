@@ -1,10 +1,13 @@
 package trigger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -55,18 +58,12 @@ const (
 )
 
 func (o Options) withDefaults() Options {
-	if o.Backoff.First <= 0 {
-		o.Backoff.First = backoffFirst
-	}
-	if o.Backoff.Most <= 0 {
-		o.Backoff.Most = backoffMost
-	}
+	o.Backoff.First = cmp.Or(max(o.Backoff.First, 0), backoffFirst)
+	o.Backoff.Most = cmp.Or(max(o.Backoff.Most, 0), backoffMost)
 	if o.Jitter == nil {
 		o.Jitter = rand.Float64
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	return o
 }
 
@@ -257,11 +254,8 @@ func (t *Triggers) run(id string) *run {
 }
 
 // running returns all runs.
-func (t *Triggers) running() (all []*run) {
+func (t *Triggers) running() []*run {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, r := range t.mu.runs {
-		all = append(all, r)
-	}
-	return all
+	return slices.Collect(maps.Values(t.mu.runs))
 }
