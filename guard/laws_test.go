@@ -31,6 +31,7 @@ type subject struct {
 	*world
 	strategy Strategy
 	patience time.Duration
+	goes     uint64   // earlier runs of the law with the same fault, each with another seed
 	broken   []string // violations, instead of failing the test
 	all      []*hand
 }
@@ -44,8 +45,8 @@ func (s *subject) broke(format string, args ...any) {
 
 // holds checks a law with each strategy, and that it and a check notice each fault.
 func holds(t *testing.T, law func(s *subject), faults ...lawFault) {
-	check := func(t *testing.T, strategy Strategy, patience time.Duration) []string {
-		s := &subject{world: newWorld(t, overHTTP, withWindows), strategy: strategy, patience: patience}
+	check := func(t *testing.T, strategy Strategy, patience time.Duration, goes uint64) []string {
+		s := &subject{world: newWorld(t, overHTTP, withWindows), strategy: strategy, patience: patience, goes: goes}
 		defer s.stopAll()
 		func() {
 			defer func() {
@@ -59,7 +60,7 @@ func holds(t *testing.T, law func(s *subject), faults ...lawFault) {
 	}
 	for _, strategy := range allStrategies {
 		t.Run(string(strategy), func(t *testing.T) {
-			for _, b := range check(t, strategy, patience) {
+			for _, b := range check(t, strategy, patience, 0) {
 				t.Error(b)
 			}
 		})
@@ -73,8 +74,9 @@ func holds(t *testing.T, law func(s *subject), faults ...lawFault) {
 			t.Run(fmt.Sprint(strategy, " ", f.fault), func(t *testing.T) {
 				defer inject(f.fault)()
 				// a race may need many goes
-				for began, goes := time.Now(), faulttest.Goes(1000); goes > 0 && time.Since(began) < 40*time.Second; goes-- {
-					if len(check(t, strategy, faultPatience)) > 0 {
+				began, most := time.Now(), faulttest.Goes(1000)
+				for goes := 0; goes < most && time.Since(began) < 40*time.Second; goes++ {
+					if len(check(t, strategy, faultPatience, uint64(goes))) > 0 {
 						if !f.unchecked && !noticed(f.fault) {
 							t.Errorf("no check noticed %v", f.fault)
 						}

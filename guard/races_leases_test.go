@@ -185,7 +185,7 @@ func amongOthers(name string) func(*Options) {
 // go.
 func TestForcedLeaseLoss(t *testing.T) {
 	holds(t, func(s *subject) {
-		dice := diced(s.t)
+		dice := s.diced()
 		for i := range rounds() {
 			s.newRace(dice, i).leaseLoss(func(p *paused) (back func()) {
 				thief := s.steal("a")
@@ -219,7 +219,7 @@ func TestForcedLeaseLoss(t *testing.T) {
 // for longer than they last.
 func TestForcedTakeover(t *testing.T) {
 	holds(t, func(s *subject) {
-		dice := diced(s.t)
+		dice := s.diced()
 		for i := range rounds() {
 			s.newRace(dice, i).leaseLoss(func(*paused) (back func()) {
 				other := s.start(amongOthers("b"))

@@ -45,9 +45,10 @@ const (
 func rounds() int { return max(1, *raceCount/4000) }
 
 // diced returns a random generator whose seed is in the test's log.
-func diced(t testing.TB) *rand.Rand {
-	t.Logf("seed %d", *seedFirst)
-	return rand.New(rand.NewPCG(*seedFirst, 7))
+func (s *subject) diced() *rand.Rand {
+	seed := *seedFirst + s.goes
+	s.t.Logf("seed %d", seed)
+	return rand.New(rand.NewPCG(seed, 7))
 }
 
 func (s *subject) newRace(dice *rand.Rand, number int) *race {
@@ -201,7 +202,7 @@ func (s *subject) runs(t *testing.T) map[string]func(*Options) {
 // eachRun runs rounds of a race with each way to run the strategy, in order.
 func (s *subject) eachRun(run func(dice *rand.Rand, number int, change func(*Options))) {
 	t, _ := s.t.(*testing.T)
-	all, dice := s.runs(t), diced(s.t)
+	all, dice := s.runs(t), s.diced()
 	number := 0
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		run(dice, number, all[name])
@@ -550,8 +551,10 @@ func TestForcedRedelivery(t *testing.T) {
 				s.broke("no page was repeated")
 			}
 		})
-		// an old page of the index is of items that were dealt with
-	}, lawFault{fault: invariant.Unconditional, only: "stream schedule scan"})
+		// An old page of the index is of items that were dealt with. A worker passes over records of
+		// the stream that it has handled, so there the condition matters in rare races only, which
+		// TestForcedLag forces.
+	}, lawFault{fault: invariant.Unconditional, only: "schedule scan"})
 }
 
 func (r *race) redelivery(w *hand, p *postman) {
