@@ -29,9 +29,10 @@ type Strategy struct {
 	alone   bool  // no other worker takes part
 	horizon int64 // so far ahead an owner arms, ms
 	// ms: a reader arms its deadlines this far ahead, because an owner may poll too late for them
-	soon    int64
-	every   time.Duration // between two polls of an owner in a fleet
-	parts   []*partition  // written once, under mu; the parts of Run come later and need no lock
+	soon  int64
+	every time.Duration // between two polls of an owner in a fleet
+	// written once, under mu, before Run starts the goroutines that read it without
+	parts   []*partition
 	cleaner cleaner
 	rescan  chan struct{} // has an element when a scan may be wanted
 	all     sync.WaitGroup

@@ -72,19 +72,11 @@ func (c *Consumer) predates(since time.Time) bool {
 	return !since.IsZero() && c.Now().Before(since.Add(retention))
 }
 
-// orphan reports whether a shard, which has no row, has a parent that was trimmed before this
-// consumer knew it. A known parent is found by forget.
-func orphan(s types.Shard, shards []types.Shard, rows map[string]lease.Row) bool {
+// orphan reports whether a shard's parent was trimmed before this consumer knew it. The loss of a
+// known parent is found by forget.
+func (w *worker) orphan(s types.Shard, rows map[string]lease.Row) bool {
 	parent := aws.ToString(s.ParentShardId)
-	if parent == "" || rows[parent].Exists() {
-		return false
-	}
-	for i := range shards {
-		if aws.ToString(shards[i].ShardId) == parent {
-			return false
-		}
-	}
-	return true
+	return parent != "" && !rows[parent].Exists() && w.listed.shard(parent).ShardId == nil
 }
 
 // checkBegin notes a loss if the first records of a shard without a checkpoint were trimmed. Amazon

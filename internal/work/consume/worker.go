@@ -76,11 +76,11 @@ func newWorker(c *Consumer, arn string) *worker {
 func (w *worker) run(ctx context.Context) {
 	w.progress = w.Registry.register(w.Name, w.arn)
 	w.setProgress(w.progress)
-	making, stop := context.WithCancel(ctx)
+	lost, stop := context.WithCancel(ctx)
 	defer stop()
 	for over := false; !over; {
 		err := retry.Until(ctx, w.log, retry.Calls, "look at the shards", func() (err error) {
-			over, err = w.look(ctx, making)
+			over, err = w.look(ctx, lost)
 			return err
 		})
 		if err != nil {
@@ -129,8 +129,8 @@ func (c *Consumer) setProgress(p Progress) {
 }
 
 // look starts readers for the shards that can be read. over reports that the stream is gone or
-// finished. Lost is called with making.
-func (w *worker) look(ctx, making context.Context) (over bool, err error) {
+// finished. lost is the context of Lost, which ends with the stream.
+func (w *worker) look(ctx, lost context.Context) (over bool, err error) {
 	rows, fresh, err := w.read(ctx)
 	if gone(err) {
 		return true, nil
@@ -149,7 +149,7 @@ func (w *worker) look(ctx, making context.Context) (over bool, err error) {
 			return false, err
 		}
 	}
-	if err := w.makeUp(making, rows[rowLost]); err != nil {
+	if err := w.makeUp(lost, rows[rowLost]); err != nil {
 		return false, err
 	}
 	ready, left := w.ready(shards, rows)
@@ -262,7 +262,7 @@ func (w *worker) ready(shards []types.Shard, rows map[string]lease.Row) (ready [
 	return ready, left
 }
 
-// shard returns a listed shard.
+// shard returns a listed shard, or the zero shard.
 func (l *listing) shard(id string) types.Shard {
 	for _, s := range l.shards {
 		if aws.ToString(s.ShardId) == id {
@@ -352,7 +352,7 @@ func (w *worker) take(ctx context.Context, row lease.Row, rows map[string]lease.
 	latest, since := w.latest[row.Shard], sinceOf(rows)
 	shard := w.listed.shard(row.Shard)
 	first := firstOf(shard)
-	if w.Lost != nil && !row.Exists() && latest == nil && !w.predates(since) && orphan(shard, w.listed.shards, rows) {
+	if w.Lost != nil && !row.Exists() && latest == nil && !w.predates(since) && w.orphan(shard, rows) {
 		w.log.Error("the shard before this one is gone and was never read: records may have been trimmed before they were read",
 			"shard", row.Shard, "before", aws.ToString(shard.ParentShardId))
 		if err := w.noteLoss(ctx); err != nil {

@@ -18,7 +18,6 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/items"
 	"github.com/mayflydb/mayfly/internal/work/retry"
 	"github.com/mayflydb/mayfly/internal/work/template"
-	"github.com/mayflydb/mayfly/internal/work/timer"
 	"github.com/mayflydb/mayfly/target"
 )
 
@@ -75,8 +74,8 @@ func (r *rule) readable(ctx context.Context, stream string) (readable bool) {
 func (r *rule) read(ctx context.Context, stream string, looked func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	registered := newEvent()
-	again := timer.NewBell()
-	consumer := &consume.Consumer{
+	var consumer *consume.Consumer
+	consumer = &consume.Consumer{
 		Name: "reminder." + r.Name + "." + r.version, StreamARN: stream, Start: consume.Latest, DB: r.o.DB, Streams: r.o.Streams, Now: r.o.Now,
 		Leases: r.o.Leases, Registry: r.o.Registry.Notify(registered.set), Logger: r.o.Logger,
 		Handle: func(ctx context.Context, _ string, records []consume.Record) error {
@@ -84,8 +83,11 @@ func (r *rule) read(ctx context.Context, stream string, looked func()) {
 		},
 		Lost: func(ctx context.Context) error {
 			r.log.Error("changes were trimmed before they were read; all items of the table are read again")
-			defer again.Ring()
-			return r.scanAgain(ctx, stream)
+			if err := r.scanAgain(ctx, stream); err != nil {
+				return err
+			}
+			r.scanOnce(ctx, consumer, stream)
+			return ctx.Err()
 		},
 	}
 	scanned := make(chan struct{})
@@ -93,12 +95,7 @@ func (r *rule) read(ctx context.Context, stream string, looked func()) {
 		defer close(scanned)
 		registered.wait(ctx)
 		r.registered.set()
-		for ctx.Err() == nil {
-			r.scanOnce(ctx, consumer, stream)
-			r.scanned.set()
-			looked()
-			again.Wait(ctx, 0, nil)
-		}
+		r.scanOnce(ctx, consumer, stream)
 		r.scanned.set()
 		looked()
 	}()

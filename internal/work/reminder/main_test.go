@@ -86,9 +86,15 @@ func (w *world) run(rules ...reminder.Spec) (stop func()) {
 // reminders returns reminders that do not run yet.
 func (w *world) reminders(rules ...reminder.Spec) *reminder.Reminders {
 	w.t.Helper()
+	return w.remindersOf(w.DynamoDB(), rules...)
+}
+
+// remindersOf is reminders with another client.
+func (w *world) remindersOf(db *dynamodb.Client, rules ...reminder.Spec) *reminder.Reminders {
+	w.t.Helper()
 	must(w.t, reminder.CheckSpecs(rules))
 	return reminder.New(reminder.Options{
-		DB: w.DynamoDB(), Streams: w.Streams(), Now: w.Clock().Now, Courier: w.courier, Region: "us-east-1", Account: "000000000000", Rules: rules,
+		DB: db, Streams: w.Streams(), Now: w.Clock().Now, Courier: w.courier, Region: "us-east-1", Account: "000000000000", Rules: rules,
 		Leases: lease.Options{Exclusive: true}, Logger: testkit.Logger(w.t),
 	})
 }

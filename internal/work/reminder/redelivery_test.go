@@ -1,18 +1,24 @@
 package reminder_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 	"pgregory.net/rapid"
 
+	"github.com/mayflydb/mayfly/internal/testkit"
+	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/consume"
+	"github.com/mayflydb/mayfly/internal/work/lease"
 	"github.com/mayflydb/mayfly/internal/work/reminder"
 )
 
@@ -72,6 +78,53 @@ func TestScanAtLoss(t *testing.T) {
 	if err := reminder.Scan(t.Context(), m, "visit", stream); !errors.As(err, &refused) {
 		t.Errorf("a scan that began before the loss: %v", err)
 	}
+}
+
+// A loss of records is stored until the scan for it is complete, so another worker makes it if this
+// one ends before.
+func TestLossIsKeptUntilScanned(t *testing.T) {
+	w := newWorld(t)
+	w.table("visits")
+	stop := w.run(rule(nil))
+	w.put("visits", "a", "when", at(100*time.Hour), "mail", "a")
+	w.pending("a@100h0m0s")
+	stop()
+	w.put("visits", "lost", "when", at(100*time.Hour), "mail", "lost")
+	w.advance(50 * time.Hour)
+	var scans atomic.Int64
+	o := w.DynamoDB().Options()
+	next := o.HTTPClient.Do
+	o.HTTPClient = testkit.Refusals{Next: next, Code: func(operation string, body []byte) string {
+		if operation == "Scan" && bytes.Contains(body, []byte(`"visits"`)) {
+			scans.Add(1)
+			return "InternalServerError"
+		}
+		return ""
+	}}
+	m := w.remindersOf(dynamodb.New(o), rule(nil))
+	stop = w.background(m.Run)
+	await(t, "the scan fails more than once", func() bool { return scans.Load() > 2 })
+	stop()
+	if w.losses() != 1 {
+		t.Errorf("%d losses are stored after the worker has ended in its scan", w.losses())
+	}
+	w.run(rule(nil))
+	w.pending("a@100h0m0s", "lost@100h0m0s")
+	await(t, "the loss is forgotten", func() bool { return w.losses() == 0 })
+}
+
+// losses returns the number of consumers with a stored loss of records.
+func (w *world) losses() int {
+	w.t.Helper()
+	out, err := w.DynamoDB().Scan(w.t.Context(), &dynamodb.ScanInput{TableName: aws.String(lease.TableName)})
+	must(w.t, err)
+	n := 0
+	for _, row := range out.Items {
+		if attr.String(row["shard"]) == "lost" {
+			n++
+		}
+	}
+	return n
 }
 
 // Scan and stream both find an item, and each writes its reminder before the other one has left its
