@@ -31,6 +31,8 @@ const (
 	// an attempt at a removal failed, other than by throttling, and will be repeated; Err has the
 	// reason
 	Retried
+	// an overdue item was found that the strategy did not know of; its removal is an own event
+	Missed
 
 	whatCount = iota // how many kinds there are
 )

@@ -40,6 +40,7 @@ type Guard struct {
 	waits    atomic.Int64 // ns: how long a wait GetRecords asks for at most; see boundWait
 
 	readiness readiness
+	troubles  troubles
 	checkEach time.Duration // between two checks of the table; tests change it
 	patience  time.Duration // prepareLimit; tests change it
 

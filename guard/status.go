@@ -184,7 +184,7 @@ func readWorker(text string) (w Worker, ok bool) {
 // whatNames are the names of What in metrics.
 var whatNames = [whatCount]string{
 	Armed: "armed", Disarmed: "disarmed", Removed: "removed", Refused: "refused", Spared: "spared", Throttled: "throttled", Failed: "failed", BadValue: "bad_value",
-	Consumed: "consumed", Archived: "archived", Retried: "retried",
+	Consumed: "consumed", Archived: "archived", Retried: "retried", Missed: "missed",
 }
 
 // String is a name in lower case: "bad_value".

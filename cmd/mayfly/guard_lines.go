@@ -85,7 +85,7 @@ func (t *tally) take() (counts map[guard.What]int, late []time.Duration, spared 
 }
 
 // eventsShown are the events that lines count.
-var eventsShown = []guard.What{guard.Removed, guard.Spared, guard.Refused, guard.Throttled, guard.Failed, guard.BadValue, guard.Archived}
+var eventsShown = []guard.What{guard.Removed, guard.Spared, guard.Refused, guard.Throttled, guard.Failed, guard.BadValue, guard.Archived, guard.Missed}
 
 // guardLines prints a line per second for each table with events.
 type guardLines struct {
@@ -145,6 +145,7 @@ type guardLine struct {
 	Failed    int       `json:"failed"`
 	BadValues int       `json:"bad_values"`
 	Archived  int       `json:"archived,omitempty"`
+	Missed    int       `json:"missed,omitempty"` // found by the audit, unknown to the strategy
 	Armed     int       `json:"armed"`
 	Late      *lateness `json:"late_ms,omitempty"`
 	Keys      []string  `json:"keys,omitempty"` // of items that a dry run would remove
@@ -176,7 +177,7 @@ func (l *guardLines) flush() {
 		}
 		line := guardLine{
 			At: machineNow(), Table: t.table, Removed: counts[guard.Removed], Spared: counts[guard.Spared], Refused: counts[guard.Refused], Throttled: counts[guard.Throttled],
-			Failed: counts[guard.Failed], BadValues: counts[guard.BadValue], Archived: counts[guard.Archived], Armed: t.Stats().Armed, Late: latenessOf(late), Keys: spared,
+			Failed: counts[guard.Failed], BadValues: counts[guard.BadValue], Archived: counts[guard.Archived], Missed: counts[guard.Missed], Armed: t.Stats().Armed, Late: latenessOf(late), Keys: spared,
 		}
 		if l.json {
 			l.encode(line)
@@ -210,6 +211,7 @@ func (g guardLine) text() string {
 	add(g.Failed, "%d given up")
 	add(g.BadValues, "%d not epoch seconds")
 	add(g.Archived, "%d archived")
+	add(g.Missed, "%d missed by the strategy")
 	add(g.Armed, "%d armed")
 	text := fmt.Sprintf("%s %s: %s", g.At.Format("15:04:05Z"), g.Table, strings.Join(parts, "; "))
 	for _, key := range g.Keys {
@@ -238,6 +240,9 @@ func tableMetrics(tables []*guarded) (all []admin.GuardTable) {
 	for _, t := range tables {
 		s := t.Stats()
 		g := admin.GuardTable{Table: t.table, Armed: s.Armed, Due: s.Due, GivenUp: s.GivenUp, OldestOverdue: s.Overdue}
+		for _, p := range t.Problems() {
+			g.Problems = append(g.Problems, string(p.Code))
+		}
 		if cost := s.CostPerMillion(); !math.IsNaN(cost) {
 			g.USDPerMillion = cost
 		}

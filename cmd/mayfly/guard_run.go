@@ -240,6 +240,9 @@ func (c guardRunCommand) serveMetrics(s streams, metrics *admin.Guard, tables []
 			if _, strategy := t.Guarded(); strategy == guard.Auto {
 				return fmt.Errorf("%s is not guarded yet", t.table)
 			}
+			if open := t.Problems(); len(open) > 0 {
+				return fmt.Errorf("%s: %w", t.table, open[0])
+			}
 		}
 		return nil
 	}

@@ -45,6 +45,9 @@ type Guard interface {
 	Progress(p Progress)
 	Items() int64          // of the table, as the endpoint has last counted
 	Fail(p *table.Problem) // ends guard
+	// Raise notes a problem that may pass, until Settle is called with its code.
+	Raise(p *table.Problem)
+	Settle(code table.Code)
 	// Rejected reports whether removals were rejected, so that found deadlines may need another
 	// attempt.
 	Rejected() bool
@@ -58,6 +61,7 @@ const (
 	Armed     What = iota // a deadline is waited for, elsewhere
 	Disarmed              // one is no longer
 	Throttled             // the endpoint wanted to be asked less often, or did not answer
+	Missed                // an overdue item was found that the strategy did not know of
 )
 
 // Env is guard as a strategy sees it.

@@ -29,6 +29,7 @@ var guardEvents = map[string][2]string{
 	"failed":    {"removals_failed_total", "Removals abandoned after the last attempt."},
 	"bad_value": {"bad_values_total", "TTL attributes that are no number of epoch seconds, each item once; the items stay."},
 	"retried":   {"retries_total", "Attempts at a removal that failed, other than by throttling, and are made again."},
+	"missed":    {"missed_total", "Overdue items that the strategy did not know of and the audit found."},
 	"archived":  {"archived_total", "Items handed to the archive."},
 }
 
@@ -40,6 +41,7 @@ type GuardTable struct {
 	GivenUp       int           // items whose removal failed at the last attempt
 	OldestOverdue time.Duration // the age of the earliest deadline that is Due; 0: none is
 	USDPerMillion float64       // estimated cost of a million removals; 0: not known yet
+	Problems      []string      // the codes of open problems
 }
 
 // NewGuard returns the metrics of one process. It calls tables at every scrape.
