@@ -25,6 +25,12 @@ func (g *Guard) removeAll(ctx context.Context, batch []armed.Removal) {
 				TableName: &g.o.Table, Key: g.table.Attributes(f.Key), ConditionExpression: &condition, ExpressionAttributeNames: names, ExpressionAttributeValues: values,
 			}})
 		}
+		if err := g.trusted(); err != nil {
+			for _, f := range batch {
+				g.failure(ctx, f, err)
+			}
+			return
+		}
 		out, err := g.once.TransactWriteItems(ctx, in)
 		if err == nil {
 			g.pace.Consumed(len(batch), allUnits(out.ConsumedCapacity))

@@ -50,7 +50,7 @@ func (g *Guard) seeHead(ctx context.Context, in middleware.DeserializeInput, nex
 	sent := g.local.Millis()
 	out, meta, err := next.HandleDeserialize(ctx, in)
 	if answer, ok := out.RawResponse.(*smithyhttp.Response); ok && answer != nil {
-		g.endpoint.saw(answer.Header.Get("Date"), sent, g.local.Millis())
+		g.saw(answer.Header.Get("Date"), sent, g.local.Millis())
 	}
 	return out, meta, err
 }

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -11,8 +12,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/skew"
 )
 
-// Only the endpoint's clock counts: guard removes nothing before its deadline by that clock.
-// Package skew computes its bounds.
+// Only the endpoint's clock counts: guard removes nothing before its deadline by that clock. Package
+// skew computes its bounds, and judges whether it is plausible.
 
 const (
 	drift  = skew.Drift
@@ -21,38 +22,58 @@ const (
 	// of the endpoint's second
 	rough     = 200
 	probeEach = 100 * time.Millisecond // while it is rough
+	doubtEach = 500 * time.Millisecond // between probes while the endpoint's clock is in doubt
 	nanos     = 1_000_000              // in a ms
 )
 
-// endpointClock bounds how far the endpoint's clock is from the local one. All instants are in ms.
+// endpointClock is the endpoint's clock, with a channel for sleepers.
 type endpointClock struct {
-	skew.Bounds
-	trust    bool   // the local clock is the endpoint's
-	narrower func() // called when the lower bound has risen, to wake the pump
-	stepped  func(by int64)
-	mu       struct {
+	*skew.Clock
+	mu struct {
 		sync.Mutex
 		// closed and replaced when the lower bound has risen; nil while no sleeper needs it
 		turned chan struct{}
 	}
 }
 
+func (g *Guard) newEndpointClock() *endpointClock {
+	c, most := skew.NewClock, g.o.MaxSkew.Milliseconds()
+	if g.o.LocalClock {
+		c = skew.NewLocal
+	}
+	return &endpointClock{Clock: c(most, g.local.Millis(), g.wall.Millis())}
+}
+
 // saw records the Date header of a response, with the local times of the request and the response.
-func (c *endpointClock) saw(date string, sent, received int64) {
-	if c.trust {
-		return
+func (g *Guard) saw(date string, sent, received int64) {
+	g.learned(g.endpoint.Saw(date, sent, received, g.wall.Millis()))
+}
+
+// learned reports what guard has learned about the endpoint's clock, and wakes sleepers.
+func (g *Guard) learned(s skew.Seen) {
+	if s.Ignored != 0 && g.passing.now("the endpoint's clock", g.local.Millis()) {
+		g.log.Warn("an answer's Date is not plausible and is ignored", "table", g.o.Table, "ahead", millis(s.Ignored))
 	}
-	by, rose := c.Saw(date, sent, received)
-	if by != 0 {
-		c.stepped(by)
+	if s.Stepped != 0 {
+		g.log.Warn("the endpoint's clock was set", "table", g.o.Table, "by", millis(s.Stepped))
 	}
-	if rose {
-		c.narrower()
-		c.turn()
+	if s.Ended {
+		g.settle(Skew)
+	}
+	if s.Began {
+		p := g.doubt()
+		p.Next = "removals wait until the clocks agree again: correct the wrong one, or raise the limit (--max-skew)"
+		g.raise(p)
+	}
+	if s.Rose || s.Ended || s.Began {
+		g.armed.Nudge()
+		g.endpoint.turn()
 	}
 }
 
-// turns returns a channel that is closed when the lower bound has risen.
+func millis(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
+
+// turns returns a channel that is closed when the lower bound has risen, or a doubt begins or ends.
 func (c *endpointClock) turns() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -71,19 +92,15 @@ func (c *endpointClock) turn() {
 	}
 }
 
-// bounds returns the least and the greatest lead of the endpoint's clock over the local one at now.
-func (c *endpointClock) bounds(now int64) (low, high int64, known bool) {
-	if c.trust {
-		return 0, 0, true
-	}
-	return c.At(now)
-}
-
 // now returns a lower bound of the endpoint's clock in ms since the epoch: a deadline that is due
-// by it is due. It returns 0 while the clock is unknown.
+// by it is due, unless the clock is in doubt. The bound is never ahead of the machine's time by more
+// than MaxSkew. It returns 0 while the clock is unknown.
 func (g *Guard) now() int64 {
 	now := g.local.Millis()
-	low, known := g.low(now)
+	if g.o.LocalClock {
+		g.learned(g.endpoint.Look(now, g.wall.Millis()))
+	}
+	low, _, known := g.endpoint.At(now)
 	if !known {
 		return 0
 	}
@@ -93,41 +110,30 @@ func (g *Guard) now() int64 {
 	return now + low
 }
 
-// low returns the least lead of the endpoint's clock over the local one, but never a lead over the
-// machine's clock of more than MaxSkew. The next look at the table detects a larger difference;
-// until then one response with a wrong Date must not remove everything.
-func (g *Guard) low(now int64) (low int64, known bool) {
-	low, _, known = g.endpoint.bounds(now)
-	if g.o.trust {
-		return low, known
-	}
-	return min(low, g.wall.Millis()+g.o.MaxSkew.Milliseconds()-now), known
-}
-
 // latest returns an upper bound of the endpoint's clock in ms since the epoch; 0 while it is
 // unknown.
 func (g *Guard) latest() int64 {
 	now := g.local.Millis()
-	_, high, known := g.endpoint.bounds(now)
+	_, high, known := g.endpoint.At(now)
 	if !known {
 		return 0
 	}
 	return now + high
 }
 
-// sleep returns nil as soon as now is at least until, wake receives, a clock has moved, or the
-// endpoint's bounds have narrowed, so that the caller looks at the clock again. It returns ctx's
-// error once ctx is done.
+// sleep returns nil as soon as now is at least until, wake receives, a clock has moved, or guard has
+// learned something about the endpoint's clock, so that the caller looks at the clock again. It
+// returns ctx's error once ctx is done.
 func (g *Guard) sleep(ctx context.Context, until int64, wake <-chan struct{}) error {
 	turned := g.endpoint.turns() // before the bound is read
-	low, _ := g.low(g.local.Millis())
+	low, _, _ := g.endpoint.At(g.local.Millis())
 	if until != clock.Never {
 		until -= low
 	}
 	if wake == nil {
 		return g.local.Sleep(ctx, until, turned)
 	}
-	if wake == (<-chan struct{})(g.armed.Wake) { // narrower wakes it anyway
+	if wake == (<-chan struct{})(g.armed.Wake) { // learned wakes it anyway
 		return g.local.Sleep(ctx, until, wake)
 	}
 	sleeping, rouse := context.WithCancel(ctx)
@@ -145,25 +151,32 @@ func (g *Guard) sleep(ctx context.Context, until int64, wake <-chan struct{}) er
 	return nil
 }
 
-// skewed returns a problem if the machine's clock is too far from the endpoint's. One of them is
-// wrong, and a wrong clock could remove every item.
-func (g *Guard) skewed() *Problem {
-	now := g.local.Millis()
-	low, high, known := g.endpoint.bounds(now)
-	if !known || g.o.trust {
+// errDoubt refuses a removal while the endpoint's clock is in doubt.
+var errDoubt = errors.New("the endpoint's clock is in doubt")
+
+// trusted returns nil if removals may go on, and errDoubt while the endpoint's clock is in doubt.
+func (g *Guard) trusted() error {
+	if _, open := g.endpoint.Doubt(); open {
+		return errDoubt
+	}
+	return nil
+}
+
+// doubt returns the problem with the endpoint's clock; nil without one. One of the clocks is wrong,
+// and a wrong clock could remove every item.
+func (g *Guard) doubt() *Problem {
+	d, open := g.endpoint.Doubt()
+	if !open {
 		return nil
 	}
-	ahead := now - g.wall.Millis()
-	low, high = low+ahead, high+ahead // the endpoint's minus the wall clock
-	most := g.o.MaxSkew.Milliseconds()
-	if low <= most && high >= -most {
-		return nil
+	by, side := d.By, "ahead of"
+	if by < 0 {
+		by, side = -by, "behind"
 	}
-	by, side := low, "ahead of"
-	if high < -most {
-		by, side = -high, "behind"
+	p := &Problem{Code: Skew, Message: fmt.Sprintf("the endpoint's clock is at least %v %s this machine's; the limit is %v", millis(by), side, g.o.MaxSkew),
+		Next: "correct the wrong clock, or raise the limit (--max-skew)"}
+	if d.Set {
+		p.Message = fmt.Sprintf("this machine's clock was set by %v; the limit is %v", millis(d.By), g.o.MaxSkew)
 	}
-	return &Problem{Code: Skew,
-		Message: fmt.Sprintf("the endpoint's clock is at least %v %s this machine's; the limit is %v", time.Duration(by)*time.Millisecond, side, g.o.MaxSkew),
-		Next:    "correct the wrong clock, or raise the limit (--max-skew)"}
+	return p
 }

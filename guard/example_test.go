@@ -45,6 +45,18 @@ func ExampleWindowShard() {
 	// Output: 2030-01-01T12:00:00.000Z_2030-01-01T12:01:00.000Z#3
 }
 
+// An open problem may pass by itself, but some or all removals wait until then.
+func ExampleGuard_Problems() {
+	db := open()
+	defer db.Close()
+	g, err := guard.New(guard.Options{DB: db.DynamoDB(), Streams: db.Streams(), Table: "sessions"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(g.Problems()), "open problems")
+	// Output: 0 open problems
+}
+
 // A guard removes an expired item from a table whose own TTL takes days.
 func ExampleGuard_Run() {
 	db := open()

@@ -32,9 +32,7 @@ func New(o Options) (*Guard, error) {
 		g.wall = clock.New()
 		g.local = clock.NewAt(g.wall.Now())
 	}
-	g.endpoint = &endpointClock{trust: o.trust, narrower: g.armed.Nudge, stepped: func(by int64) {
-		g.log.Warn("the endpoint's clock was set", "table", o.Table, "by", time.Duration(by)*time.Millisecond)
-	}}
+	g.endpoint = g.newEndpointClock()
 	g.derive()
 	return g, nil
 }
@@ -50,6 +48,9 @@ func (g *Guard) Run(ctx context.Context) error {
 	}
 	g.compareAttribute(ctx)
 	name, s := g.choose(ctx)
+	if g.o.LocalClock {
+		g.log.Warn("guard takes this machine's clock for the endpoint's and would not notice a difference", "table", g.o.Table)
+	}
 	g.log.Info("guarding", "table", g.table.Name, "attribute", g.o.Attribute, "strategy", string(name), "dryRun", g.o.DryRun)
 	g.beReady(name, s)
 	err := g.work(ctx, s)
@@ -67,11 +68,12 @@ func (g *Guard) prepare(ctx context.Context) (err error) {
 	if g.table, err = g.describe(ctx); err != nil {
 		return g.atStart("DescribeTable", err)
 	}
-	if _, _, known := g.endpoint.bounds(g.local.Millis()); !known {
-		return &Problem{Code: NoDate, Message: "the endpoint's answers have no Date header, so its clock is unknown", Next: "use an endpoint that sends Date headers"}
-	}
-	if p := g.skewed(); p != nil {
+	if p := g.doubt(); p != nil {
 		return p
+	}
+	if _, _, known := g.endpoint.At(g.local.Millis()); !known {
+		return &Problem{Code: NoDate, Message: "the endpoint's answers have no Date header, so its clock is unknown",
+			Next: "if the endpoint's clock agrees with this machine's, use that (--endpoint-clock local)"}
 	}
 	if g.o.Attribute == "" {
 		if g.o.Attribute, err = table.TTLAttribute(ctx, g.db, g.o.Table); err != nil {

@@ -23,7 +23,7 @@ func idling(t *testing.T, strategy Strategy, workers int, fill func(*world)) (ea
 		for i := range workers {
 			l := newLine(nil)
 			g, err := New(l.lay(Options{
-				DB: w.db, Streams: w.streams, Table: worldTable, Attribute: "ttl", Strategy: strategy, Owner: fmt.Sprint(i), trust: true,
+				DB: w.db, Streams: w.streams, Table: worldTable, Attribute: "ttl", Strategy: strategy, Owner: fmt.Sprint(i), LocalClock: true,
 			}))
 			must(t, err)
 			r := w.run(g, nil)

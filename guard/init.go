@@ -43,7 +43,6 @@ type InitOptions struct {
 	Logger  *slog.Logger // Default: nothing is logged
 
 	clock *clock.Clock // as in Options
-	trust bool
 }
 
 // InitReport is the result of Init, or in a dry run its plan. It counts only this run, even if that
@@ -85,7 +84,7 @@ func Init(ctx context.Context, o InitOptions, progress func(done, total int64)) 
 	setDefault(&o.MaxWCU, initUnitsWrite)
 	g, err := New(Options{
 		DB: o.DB, Table: o.Table, Attribute: o.Attribute, Version: o.Version, IndexName: o.IndexName, Granularity: o.Granularity, Shards: o.Shards, Segments: o.Segments,
-		MaxRCU: o.MaxRCU, MaxWCU: o.MaxWCU, Alone: true, MaxSkew: time.Hour, Observe: o.Observe, Logger: o.Logger, clock: o.clock, trust: o.trust,
+		MaxRCU: o.MaxRCU, MaxWCU: o.MaxWCU, Alone: true, Observe: o.Observe, Logger: o.Logger, LocalClock: true, clock: o.clock,
 	})
 	if err != nil {
 		return InitReport{}, err

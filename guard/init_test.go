@@ -17,7 +17,7 @@ import (
 )
 
 func (w *world) initOptions() InitOptions {
-	return InitOptions{DB: w.db, Table: worldTable, MaxRCU: 1e6, MaxWCU: 1e6, clock: w.local, trust: w.local != nil}
+	return InitOptions{DB: w.db, Table: worldTable, MaxRCU: 1e6, MaxWCU: 1e6, clock: w.local}
 }
 
 // initTable runs Init and checks that its progress ends with everything.

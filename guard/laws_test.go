@@ -218,7 +218,7 @@ func TestNeverEarly(t *testing.T) {
 			near, far := s.in(2)+".5", s.in(9)+".5"
 			s.put("near", near)
 			s.put("far", far)
-			w := s.start(func(o *Options) { o.trust = false })
+			w := s.start(func(o *Options) { o.LocalClock = false })
 			var moving sync.RWMutex // the two clocks move together, as far as responses show
 			w.line.set(func(r *request) (*http.Response, error) {
 				// which waits for records, over any number of moves

@@ -58,7 +58,7 @@ func TestScansLeaveNoLeases(t *testing.T) {
 		start := func(name string, alone bool) (*guarding, func() int) {
 			l := newLine(nil)
 			g, err := New(l.lay(Options{
-				DB: w.db, Streams: w.streams, Table: worldTable, Attribute: "ttl", Strategy: Stream, Owner: name, Alone: alone, trust: true,
+				DB: w.db, Streams: w.streams, Table: worldTable, Attribute: "ttl", Strategy: Stream, Owner: name, Alone: alone, LocalClock: true,
 			}))
 			must(t, err)
 			return w.run(g, nil), func() int { return sentOf([]*line{l})["Scan "+worldTable] }
@@ -115,7 +115,7 @@ func TestDeletedTablesLeaveNoLeases(t *testing.T) {
 				var all []*Guard
 				for i := range 2 {
 					g, err := New(Options{
-						DB: w.db, Streams: w.streams, Table: worldTable, Attribute: "ttl", Strategy: strategy, Owner: fmt.Sprint(i), trust: true,
+						DB: w.db, Streams: w.streams, Table: worldTable, Attribute: "ttl", Strategy: strategy, Owner: fmt.Sprint(i), LocalClock: true,
 					})
 					must(t, err)
 					all = append(all, g)

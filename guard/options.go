@@ -100,8 +100,14 @@ type Options struct {
 	Archive target.Target
 
 	// MaxSkew is the maximum difference between the local clock and the endpoint's. Beyond it, Run
-	// ends with an error. Default: 5 s. Range: 100 ms to an hour.
+	// refuses to begin. Later, removals wait until the clocks agree again; see Guard.Problems. No
+	// Date makes a removal earlier than that by the machine's monotonic clock. Default: 5 s. Range:
+	// 100 ms to an hour.
 	MaxSkew time.Duration
+	// LocalClock takes this machine's clock for the endpoint's, which then needs no Date headers. If
+	// the two differ, removals are early or late by the difference. If this machine's clock jumps by
+	// more than MaxSkew, removals wait for 2 s.
+	LocalClock bool
 	// Lease is the time after which other workers take over a silent worker's share; they need up
 	// to half as long again. All workers must use the same value. Default: 6 s. Range: 1 s to an
 	// hour.
@@ -121,7 +127,6 @@ type Options struct {
 	Logger   *slog.Logger // Default: nothing is logged.
 
 	clock *clock.Clock // the local clock; tests move it. nil: the machine's
-	trust bool         // clock is the endpoint's: tests move both
 }
 
 // withDefaults returns the options with the default of each missing field.

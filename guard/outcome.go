@@ -65,6 +65,10 @@ func (g *Guard) failure(ctx context.Context, f armed.Removal, err error) {
 		g.refused(f)
 		return
 	}
+	if errors.Is(err, errDoubt) { // the pump waits for the clock
+		g.armed.Retry(f, backoffFirst)
+		return
+	}
 	// guard ends: the outcome is unknown, and another worker finds the item again
 	if ctx.Err() != nil {
 		g.armed.Retry(f, time.Hour)

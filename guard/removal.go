@@ -55,7 +55,14 @@ func (g *Guard) remove(ctx context.Context) {
 // pump passes due entries to the workers, in the order of their deadlines.
 func (g *Guard) pump(ctx context.Context, jobs chan<- []armed.Removal) error {
 	for {
-		batch, next := g.armed.Take(g.now(), max(g.o.Batch, 1))
+		now := g.now()
+		if g.trusted() != nil {
+			if err := g.sleep(ctx, clock.Never, g.armed.Wake); err != nil {
+				return err
+			}
+			continue
+		}
+		batch, next := g.armed.Take(now, max(g.o.Batch, 1))
 		if invariant.Enabled {
 			g.checkDue(batch)
 		}
@@ -79,7 +86,7 @@ func (g *Guard) pump(ctx context.Context, jobs chan<- []armed.Removal) error {
 // checkDue checks that taken removals are due by the lower bound of the endpoint's clock.
 func (g *Guard) checkDue(batch []armed.Removal) {
 	now := g.local.Millis()
-	low, _ := g.low(now)
+	low, _, _ := g.endpoint.At(now)
 	for _, f := range batch {
 		invariant.CheckUnless(f.At <= now+low, []invariant.Fault{invariant.UpperBound}, "item %q is due at %d and removed at %d or later", f.Key, f.At, now+low)
 	}
@@ -146,6 +153,9 @@ func (g *Guard) delete(ctx context.Context, f armed.Removal) (units float64, err
 	}
 	if g.o.Archive != nil || invariant.Enabled {
 		in.ReturnValues = types.ReturnValueAllOld
+	}
+	if err := g.trusted(); err != nil {
+		return units, err
 	}
 	out, err := g.once.DeleteItem(ctx, in)
 	if err != nil {

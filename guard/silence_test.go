@@ -65,7 +65,7 @@ func TestSilence(t *testing.T) {
 				log := &logged{t: t}
 				l := newLine(nil)
 				o := Options{
-					DB: w.db, Streams: w.streams, Table: worldTable, Attribute: "ttl", Strategy: strategy, Alone: true, trust: true, Segments: 2, MaxRCU: 1000,
+					DB: w.db, Streams: w.streams, Table: worldTable, Attribute: "ttl", Strategy: strategy, Alone: true, LocalClock: true, Segments: 2, MaxRCU: 1000,
 					Period: 5 * time.Second, Logger: slog.New(slog.NewTextHandler(log, nil)),
 				}
 				if strategy == Schedule {
@@ -134,7 +134,7 @@ func TestSilenceOfWaits(t *testing.T) {
 					}
 					return r.pass()
 				})
-				o := Options{DB: w.db, Streams: w.streams, Table: worldTable, Attribute: "ttl", Strategy: Stream, Alone: true, trust: true}
+				o := Options{DB: w.db, Streams: w.streams, Table: worldTable, Attribute: "ttl", Strategy: Stream, Alone: true, LocalClock: true}
 				g, err := New(l.lay(o))
 				must(t, err)
 				r := w.run(g, nil)

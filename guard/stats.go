@@ -98,7 +98,7 @@ func (g *Guard) Stats() Stats {
 		s.Next = time.UnixMilli(next).UTC()
 	}
 	local := g.local.Millis()
-	if low, high, known := g.endpoint.bounds(local); known {
+	if low, high, known := g.endpoint.At(local); known {
 		ahead := local - g.wall.Millis()
 		s.Ahead = [2]time.Duration{time.Duration(low+ahead) * time.Millisecond, time.Duration(high+ahead) * time.Millisecond}
 	}

@@ -52,7 +52,7 @@ func (g *Guard) watchTable(ctx context.Context) {
 
 // width returns the distance between the bounds of the endpoint's clock, in ms.
 func (w *watcher) width() int64 {
-	low, high, _ := w.g.endpoint.bounds(w.g.local.Millis())
+	low, high, _ := w.g.endpoint.At(w.g.local.Millis())
 	return high - low
 }
 
@@ -69,7 +69,7 @@ func (w *watcher) pause(ctx context.Context) bool {
 		w.rest(ctx, check)
 		return false
 	}
-	return w.rest(ctx, probe) && w.width() > narrow
+	return w.rest(ctx, probe) && (w.width() > narrow || w.g.trusted() != nil)
 }
 
 // reportWidth reports the progress of narrowing the clock's bounds, while removals wait for it.
@@ -96,7 +96,10 @@ func (w *watcher) reportWidth(wanted bool) {
 // untilProbe returns how long to wait for the next useful probe; asked is false if there is none.
 func (w *watcher) untilProbe() (wait time.Duration, asked bool) {
 	g := w.g
-	if g.o.trust {
+	if g.trusted() != nil {
+		return doubtEach, true
+	}
+	if g.o.LocalClock {
 		return 0, false
 	}
 	next := g.armed.Next()
@@ -104,7 +107,7 @@ func (w *watcher) untilProbe() (wait time.Duration, asked bool) {
 		return 0, false
 	}
 	local := g.local.Millis()
-	low, high, _ := g.endpoint.bounds(local)
+	low, high, _ := g.endpoint.At(local)
 	width := high - low
 	if wait = time.Duration(min(next-(local+low), int64(time.Hour/time.Millisecond)))*time.Millisecond - soon; wait > 0 {
 		return wait, true
@@ -138,7 +141,7 @@ func (w *watcher) rest(ctx context.Context, wait time.Duration) bool {
 		case <-ctx.Done():
 			return false
 		case <-w.g.armed.Nearer:
-			if at := w.g.armed.Next(); at-w.g.now() < (soon + wait).Milliseconds() {
+			if at := w.g.armed.Next(); at-w.g.now() < (soon+wait).Milliseconds() || w.g.trusted() != nil && wait > doubtEach {
 				return false
 			}
 		}
@@ -157,9 +160,6 @@ func (w *watcher) check(ctx context.Context) {
 			Next: "start guard again to guard the new table"})
 	case err == nil:
 		w.failed = 0
-		if p := g.skewed(); p != nil {
-			g.fail(p)
-		}
 		if p := g.attributeGone(ctx); p != nil {
 			g.fail(p)
 		}

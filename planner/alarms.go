@@ -187,6 +187,8 @@ func guardRules(t Thresholds) (all ruleSet) {
 	all.above(t.LateMS, about("GuardLate", late("mayfly_guard_lateness_ms", "TableName", t.LateMS), "5m", ticket,
 		"removals are late, p99 {{ $value | humanize }} ms", "See mayfly_guard_throttled_total and mayfly_guard_retries_total."))
 	all.add(
+		about("GuardProblem", "mayfly_guard_problem > 0", "1m", page,
+			"some or all removals wait: problem {{ $labels.code }}", "The worker's log and /readyz name the cause. Guard goes on by itself once that has passed."),
 		about("GuardThrottled", "sum by (TableName) (rate(mayfly_guard_throttled_total[5m])) > 1", "5m", ticket,
 			"guard is throttled {{ $value | humanize }} times a second", "The table or its index has too little capacity, or a partition is hot: mayfly plan."),
 		about("GuardGivesUp", rose("mayfly_guard_removals_failed_total", "1h", "TableName"), "", ticket, "removals failed for good", "The endpoint refuses them; the worker's log says why."),

@@ -9,6 +9,7 @@
 //	MAYFLY_CONCURRENCY   concurrent removals, or calls of the Scheduler; default: 64
 //	MAYFLY_MAX_WCU       write units a second at most
 //	MAYFLY_MAX_SKEW      the largest difference between this machine's clock and the endpoint's; default: 5s
+//	MAYFLY_LOCAL_CLOCK   true: use this machine's clock, for endpoints whose responses have no Date
 //
 //	sweep:  MAYFLY_INDEX, MAYFLY_GRANULARITY, MAYFLY_SHARDS, MAYFLY_MAX_RCU, MAYFLY_BATCH, MAYFLY_MARK
 //	        MAYFLY_AHEAD    how long after the event a call waits for deadlines, such as 55s: items go at their instant, and the function runs all the time; default: 0

@@ -48,6 +48,7 @@ var variables = map[string]func(s *settings, value string) error{
 	"MAYFLY_DEAD_LETTERS": func(s *settings, v string) error { s.options.DeadLetters = v; return nil },
 	"MAYFLY_GRANULARITY":  func(s *settings, v string) error { return parse(&s.options.Granularity, v, time.ParseDuration) },
 	"MAYFLY_MAX_SKEW":     func(s *settings, v string) error { return parse(&s.options.MaxSkew, v, time.ParseDuration) },
+	"MAYFLY_LOCAL_CLOCK":  func(s *settings, v string) error { return parse(&s.options.LocalClock, v, strconv.ParseBool) },
 	"MAYFLY_AHEAD":        func(s *settings, v string) error { return parse(&s.ahead, v, time.ParseDuration) },
 	"MAYFLY_SHARDS":       func(s *settings, v string) error { return parse(&s.options.Shards, v, strconv.Atoi) },
 	"MAYFLY_CONCURRENCY":  func(s *settings, v string) error { return parse(&s.options.Concurrency, v, strconv.Atoi) },

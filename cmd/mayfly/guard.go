@@ -27,8 +27,15 @@ It removes expired items on time from tables at any endpoint with the DynamoDB A
 mayfly guard run --help shows the flags.`
 }
 
+// endpointClockFlag sets the clock that decides on deadlines.
+type endpointClockFlag struct {
+	EndpointClock string `help:"Where to learn the endpoint's time: date is the Date headers of its answers; local is this machine's clock, for endpoints without such headers." enum:"date,local" default:"date"`
+}
+
+func (f endpointClockFlag) localClock() bool { return f.EndpointClock == "local" }
+
 // optionFlags maps the guard's and the server's options to flags that have other names.
-var optionFlags = map[string]string{"DB": "endpoint", "Credentials": "access-key", "IndexName": "index", "Role": "scheduler-role", "DeadLetters": "scheduler-queue", "Version": "version-attribute"}
+var optionFlags = map[string]string{"DB": "endpoint", "Credentials": "access-key", "IndexName": "index", "Role": "scheduler-role", "DeadLetters": "scheduler-queue", "Version": "version-attribute", "LocalClock": "endpoint-clock"}
 
 // optionFlag returns the flag that sets an option: --max-wcu for MaxWCU, --access-key for Credentials[2].
 func optionFlag(name string) string {

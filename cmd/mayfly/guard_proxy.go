@@ -24,7 +24,8 @@ type guardProxyCommand struct {
 	InsecureListen bool     `help:"Allow an address that other machines can reach without credentials. Every caller then acts with this command's credentials."`
 	accessFlags
 
-	MaxSkew time.Duration `help:"Most difference between this machine's clock and the endpoint's at the start, from 2s to 1000h." default:"5s"`
+	MaxSkew time.Duration `help:"Most difference between this machine's clock and the endpoint's, from 2s to 1000h. Beyond it, requests for these tables fail." default:"5s"`
+	endpointClockFlag
 	endpointFlags
 	logFlags
 }
@@ -54,8 +55,10 @@ func (c guardProxyCommand) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	if err := e.checkSkew(ctx, url, c.MaxSkew); err != nil {
-		return err
+	if !c.localClock() {
+		if err := e.checkSkew(ctx, url, c.MaxSkew); err != nil {
+			return err
+		}
 	}
 	lines, err := e.describeRules(ctx, rules)
 	if err != nil {
@@ -81,7 +84,10 @@ func (c guardProxyCommand) Run(ctx context.Context, s streams) error {
 
 // check returns the rules that the flags set.
 func (c guardProxyCommand) check() (strict.Rules, error) {
-	rules := strict.Rules{Tables: map[string]string{}, All: c.AllTables}
+	rules := strict.Rules{Tables: map[string]string{}, All: c.AllTables, MaxSkew: c.MaxSkew}
+	if c.localClock() {
+		rules.Now = time.Now
+	}
 	for _, text := range c.Table {
 		name, attribute, given := strings.Cut(text, "=")
 		if name == "" || given && attribute == "" {

@@ -45,10 +45,11 @@ type guardRunCommand struct {
 
 	ArchiveWait time.Duration `help:"How long an item waits for others to share a Parquet file, from 1ms to 1m. Its removal is as much later." default:"100ms"`
 
-	MaxSkew time.Duration `help:"Most difference between this machine's clock and the endpoint's, from 100ms to 1h." default:"5s"`
-	Lease   time.Duration `help:"Time after which others take over a silent worker's share, from 1s to 1h. With the default, a takeover takes up to 10s." default:"6s"`
-	Worker  string        `help:"Name of this worker; a random suffix is added. Default: the machine's name." placeholder:"NAME"`
-	Alone   bool          `help:"Promise that no other worker guards these tables, and renew no leases."`
+	MaxSkew time.Duration `help:"Most difference between this machine's clock and the endpoint's, from 100ms to 1h. Beyond it, removals wait." default:"5s"`
+	endpointClockFlag
+	Lease  time.Duration `help:"Time after which others take over a silent worker's share, from 1s to 1h. With the default, a takeover takes up to 10s." default:"6s"`
+	Worker string        `help:"Name of this worker; a random suffix is added. Default: the machine's name." placeholder:"NAME"`
+	Alone  bool          `help:"Promise that no other worker guards these tables, and renew no leases."`
 
 	MetricsPort *int   `help:"Port for /metrics, /healthz and /readyz; 0 chooses a free one and prints it. Default: none." placeholder:"PORT"`
 	MetricsHost string `help:"Address for --metrics-port." default:"127.0.0.1"`
@@ -122,7 +123,7 @@ func (c guardRunCommand) options(e *endpoint) guard.Options {
 	o := guard.Options{
 		DB: e.dynamodb(), Streams: e.streams(), Attribute: c.Attribute, Version: c.Version, IndexName: c.Index, Granularity: c.Granularity, Shards: c.Shards, Period: c.Period,
 		Segments: c.Segments, MaxRCU: c.MaxRCU, MaxWCU: c.MaxWCU, Concurrency: c.Concurrency, Batch: c.Batch, DryRun: c.DryRun, Mark: c.Mark, Role: c.SchedulerRole, DeadLetters: c.SchedulerQueue,
-		MaxSkew: c.MaxSkew, Lease: c.Lease, Owner: c.worker(), Alone: c.Alone,
+		MaxSkew: c.MaxSkew, LocalClock: c.localClock(), Lease: c.Lease, Owner: c.worker(), Alone: c.Alone,
 	}
 	if c.Strategy != "auto" {
 		o.Strategy = guard.Strategy(c.Strategy)

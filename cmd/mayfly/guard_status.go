@@ -22,6 +22,7 @@ type guardStatusCommand struct {
 	Deadlines string `help:"Directory given to mayfly guard run --deadlines. Stop that worker first." placeholder:"DIR"`
 	Minutes   int    `help:"Minutes ahead for which deadlines are counted, up to 60." default:"10"`
 	JSON      bool   `name:"json" help:"Print JSON."`
+	endpointClockFlag
 	endpointFlags
 }
 
@@ -41,7 +42,7 @@ func (c guardStatusCommand) Run(ctx context.Context, s streams) (err error) {
 	if err != nil {
 		return err
 	}
-	o := guard.Options{DB: e.dynamodb(), Table: c.Table, Attribute: c.Attribute, IndexName: c.Index, Shards: c.Shards, MaxSkew: time.Hour}
+	o := guard.Options{DB: e.dynamodb(), Table: c.Table, Attribute: c.Attribute, IndexName: c.Index, Shards: c.Shards, MaxSkew: time.Hour, LocalClock: c.localClock()}
 	if c.Minutes < 0 || c.Minutes > guard.LookMinutes {
 		return misused(fmt.Errorf("--minutes %d is not between 0 and %d", c.Minutes, guard.LookMinutes), "for example --minutes 10")
 	}

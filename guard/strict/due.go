@@ -11,9 +11,9 @@ import (
 )
 
 // An item that was hidden too early is visible again in the next answer, but a removed item is
-// lost. So an item is removed only if it has expired by the best known time of the endpoint's
-// clock, or by this machine's, and also by the Date header of the answer that showed the item. That
-// header has whole seconds, rounded down, so it is never ahead of the endpoint's clock.
+// lost. So an item is removed only if it has expired by this machine's clock, and by the Date header
+// of the answer that showed the item, while the two agree. That header has whole seconds, rounded
+// down, so it is never ahead of the endpoint's clock.
 
 const (
 	headerDate = "Date"
@@ -25,20 +25,25 @@ const (
 
 // due reports whether an item that has expired at the request's instant may be removed: whether it
 // has also expired by date, the Date of the endpoint's answer. If it expires there within dueSoon,
-// due pauses and returns false, and the caller repeats its write. If it expires there later, or if
-// date is no time, due returns an error. With Rules.Now, every expired item is due.
+// due pauses and returns false, and the caller repeats its write. If it expires there later, if date
+// is no time, or if the endpoint's clock is in doubt, due returns an error. With Rules.Now, every
+// expired item is due.
 func (c *call) due(ctx context.Context, deadline json.RawMessage, date string) (bool, error) {
 	if !c.rules.bounded {
 		return true, nil
 	}
+	if err := c.time.doubt(); err != nil { // it may have begun with the answer
+		return false, err
+	}
 	at, _ := deadlineOf(deadline)
 	there, err := http.ParseTime(date)
-	switch {
-	case err != nil:
+	if err != nil {
 		return false, early("the endpoint's answers have no Date header")
-	case there.UnixMilli() >= at:
+	}
+	switch wait := at - min(there.UnixMilli(), c.time.Machine(c.time.local.Millis())); {
+	case wait <= 0:
 		return true, nil
-	case there.UnixMilli() < at-dueSoon:
+	case wait > dueSoon:
 		return false, early("the endpoint's clock shows " + date + ", which is before the item's deadline: correct the wrong clock (NTP)")
 	}
 	clock.Pause(duePause, ctx.Done())

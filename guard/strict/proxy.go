@@ -93,6 +93,13 @@ func NewProxy(o ProxyOptions) (*Proxy, error) {
 	if o.HTTP == nil {
 		o.HTTP = newClient()
 	}
+	r.time.changed = func(doubt error) {
+		if doubt != nil {
+			o.Logger.Warn("requests for guarded tables fail", "endpoint", o.Endpoint, "error", doubt)
+		} else {
+			o.Logger.Info("requests for guarded tables are answered again: the clocks agree", "endpoint", o.Endpoint)
+		}
+	}
 	p := &Proxy{o: o, rewriter: r, signer: v4.NewSigner(), clock: clock.New(), slots: make(chan struct{}, underWayMax)}
 	if len(o.Clients) > 0 {
 		var known []sigv4.Credential
@@ -120,12 +127,18 @@ func newClient() *http.Client {
 	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// ServeHTTP answers a request: a POST with X-Amz-Target, or GET / as a health check. It refuses a
+// ServeHTTP answers a request: a POST with X-Amz-Target, or GET / as a health check, which
+// fails while the endpoint's clock is in doubt. It refuses a
 // request with an Origin header, and one with a body of more than 16 MB. Of more than 1,024
 // requests at once, some wait.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet && r.URL.Path == "/" {
 		w.Header().Set("Content-Type", "text/plain")
+		if err := p.rewriter.time.doubt(); err != nil {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			io.WriteString(w, err.(*dynamo.Error).Message+"\n")
+			return
+		}
 		io.WriteString(w, "healthy: mayfly guard proxy\n")
 		return
 	}

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -139,7 +140,7 @@ func unsigned(t *testing.T, endpoint string, rules strict.Rules) string {
 func TestProxyRefusals(t *testing.T) {
 	db := httptest.NewServer(open(t, lateOptions).Handler())
 	defer db.Close()
-	url := unsigned(t, db.URL, strict.Rules{Tables: map[string]string{"plain": "ttl"}})
+	url := unsigned(t, db.URL, strict.Rules{Tables: map[string]string{"plain": "ttl"}, Now: time.Now})
 	for _, test := range []struct {
 		name, target string
 		body         io.Reader

@@ -23,7 +23,8 @@ func newRewriter(rules Rules) (*rewriter, error) {
 	if err := rules.check(); err != nil {
 		return nil, err
 	}
-	return &rewriter{rules.withDefaults(), newTables(), newTokens(), newEndpointTime()}, nil
+	r := rules.withDefaults()
+	return &rewriter{r, newTables(), newTokens(), newEndpointTime(r.MaxSkew)}, nil
 }
 
 // call is a request in progress.
@@ -32,6 +33,7 @@ type call struct {
 	operation string
 	send      send
 	at        moment
+	doubt     error  // refuses requests for guarded tables; nil: at is certain
 	in        object // the request
 	body      []byte // the request, unchanged
 }
@@ -75,7 +77,8 @@ func (r *rewriter) exchange(ctx context.Context, operation string, body []byte, 
 	if !ok {
 		return refuse(&dynamo.Error{Code: dynamo.CodeSerialization}), nil
 	}
-	a, err := do(&call{r, operation, send, r.now(ctx, send), in, body}, ctx)
+	at, doubt := r.now(ctx, send)
+	a, err := do(&call{r, operation, send, at, doubt, in, body}, ctx)
 	var instead *refused
 	var wrong *dynamo.Error
 	switch {

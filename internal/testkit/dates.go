@@ -1,0 +1,95 @@
+package testkit
+
+import (
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Dates sends requests to an endpoint whose Date headers go wrong. Its methods are safe for
+// concurrent use.
+type Dates struct {
+	to interface {
+		Do(*http.Request) (*http.Response, error)
+	}
+	mu    sync.Mutex
+	dice  *rand.Rand                                             // guarded by mu
+	wrong func(now time.Time, dice *rand.Rand) (time.Time, bool) // guarded by mu
+}
+
+// NewDates returns a client with true Dates. Its faults follow from the seed.
+func NewDates(to interface {
+	Do(*http.Request) (*http.Response, error)
+}, seed uint64) *Dates {
+	return &Dates{to: to, dice: rand.New(rand.NewPCG(seed, 21)), wrong: trueDate}
+}
+
+func trueDate(now time.Time, _ *rand.Rand) (time.Time, bool) { return now, true }
+
+// Do sends a request, and changes the Date of its answer.
+func (d *Dates) Do(r *http.Request) (*http.Response, error) {
+	a, err := d.to.Do(r)
+	if err != nil {
+		return a, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	a.Header.Del("Date")
+	if at, sent := d.wrong(time.Now(), d.dice); sent {
+		a.Header.Set("Date", at.UTC().Format(http.TimeFormat))
+	}
+	return a, nil
+}
+
+// Shift makes all Dates wrong by the same time.
+func (d *Dates) Shift(by time.Duration) {
+	d.set(func(now time.Time, _ *rand.Rand) (time.Time, bool) { return now.Add(by), true })
+}
+
+// Heal makes all Dates true.
+func (d *Dates) Heal() { d.set(trueDate) }
+
+// Fail makes Dates wrong in a random way, and returns its name: a jump of up to ten minutes, a clock
+// that runs at a wrong speed, no Date, two servers of which one is wrong, or a single wrong answer.
+func (d *Dates) Fail() string {
+	d.mu.Lock()
+	by := time.Duration(d.dice.Int64N(int64(20*time.Minute))) - 10*time.Minute
+	if d.dice.IntN(3) == 0 {
+		by /= 120 // up to 5 s
+	}
+	speed, kind, since, once := d.dice.Float64()-0.5, d.dice.IntN(5), time.Now(), true
+	d.mu.Unlock()
+	switch kind {
+	case 0:
+		d.Shift(by)
+		return "jump"
+	case 1:
+		d.set(func(now time.Time, _ *rand.Rand) (time.Time, bool) {
+			return now.Add(time.Duration(float64(now.Sub(since)) * speed)), true
+		})
+		return "speed"
+	case 2:
+		d.set(func(now time.Time, _ *rand.Rand) (time.Time, bool) { return now, false })
+		return "missing"
+	case 3:
+		d.set(func(now time.Time, dice *rand.Rand) (time.Time, bool) {
+			return now.Add(by * time.Duration(dice.IntN(2))), true
+		})
+		return "two servers"
+	}
+	d.set(func(now time.Time, _ *rand.Rand) (time.Time, bool) {
+		if once {
+			once = false
+			return now.Add(by), true
+		}
+		return now, true
+	})
+	return "one answer"
+}
+
+func (d *Dates) set(wrong func(now time.Time, dice *rand.Rand) (time.Time, bool)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.wrong = wrong
+}
