@@ -48,17 +48,19 @@ func (g *Guard) lookAtWorkers(ctx context.Context, s *Status) error {
 
 // lookAtShares reads the leases of all strategies.
 func (g *Guard) lookAtShares(ctx context.Context, s *Status) error {
-	for _, name := range []string{"stream", "partitions", "scan", "index", "schedule"} {
-		rows, err := lease.New(g.db, "guard/"+g.table.Label()+"/"+name, lease.Options{}).Rows(ctx)
-		if err != nil {
-			return err
-		}
-		share := Share{Of: name}
-		for shard, r := range rows {
-			if !stream.IsShare(shard) || r.Checkpoint == lease.Done || shard == index.LayoutRow {
-				continue
+	for _, kind := range []string{"stream", "partitions", "scan", "index", "schedule"} {
+		share := Share{Of: kind}
+		for _, consumer := range g.consumers(kind) {
+			rows, err := lease.New(g.db, consumer, lease.Options{}).Rows(ctx)
+			if err != nil {
+				return err
 			}
-			share.Leases = append(share.Leases, leaseStatus(shard, r))
+			for shard, r := range rows {
+				if !stream.IsShare(shard) || r.Checkpoint == lease.Done || shard == index.LayoutRow {
+					continue
+				}
+				share.Leases = append(share.Leases, leaseStatus(shard, r))
+			}
 		}
 		sort.Slice(share.Leases, func(i, j int) bool { return share.Leases[i].Name < share.Leases[j].Name })
 		if len(share.Leases) > 0 {
