@@ -118,7 +118,8 @@ func (x *Strategy) stream(ctx context.Context, arn string) error {
 	defer cancel()
 	c := &consume.Consumer{
 		Name: x.readerName(arn), StreamARN: arn, Start: consume.Latest, DB: x.DB, Streams: x.Streams, Leases: x.Leases, Logger: x.Log, Settle: strategy.Settled,
-		Now: func() time.Time { return time.UnixMilli(x.Now()) },
+		Now:     func() time.Time { return time.UnixMilli(x.Now()) },
+		Stalled: x.Stalled, Patience: 2 * x.CheckEach,
 		Handle: func(ctx context.Context, _ string, records []consume.Record) error {
 			return x.handle(ctx, table.StreamLabel(arn), records)
 		},
@@ -141,6 +142,7 @@ func (x *Strategy) stream(ctx context.Context, arn string) error {
 			}
 		},
 	}
+	defer x.Settle(table.NoStream)
 	if err := x.adopt(ctx, c, arn); err != nil {
 		return err
 	}

@@ -175,7 +175,7 @@ func (s *Strategy) consumer() *consume.Consumer {
 		Name: s.store.readerName(s.set.stream), StreamARN: s.set.stream, Start: consume.Latest, DB: s.store.db, Streams: s.Streams,
 		Now:    func() time.Time { return time.UnixMilli(s.Now()) },
 		Leases: s.leaseOptions(), Handle: s.Handle, Settle: strategy.Settled, Logger: s.Log,
-		Lost: s.Trimmed,
+		Lost: s.Trimmed, Stalled: s.Stalled, Patience: 2 * s.CheckEach,
 	}
 }
 
