@@ -21,7 +21,7 @@ func Look(ctx context.Context, o Options, minutes int) (*Status, error) {
 	if err := g.prepare(ctx); err != nil {
 		return nil, err
 	}
-	s := &Status{Table: o.Table, Attribute: g.o.Attribute, At: g.shownNow(), Workers: []Worker{}, Shares: []Share{}}
+	s := &Status{Table: o.Table, Attribute: g.o.Attribute, Created: g.table.Created.UTC(), At: g.shownNow(), Workers: []Worker{}, Shares: []Share{}}
 	minutes = min(max(minutes, 0), LookMinutes)
 	if err := g.lookAtWorkers(ctx, s); err != nil {
 		return nil, g.atStart("Query of "+lease.TableName, err)
@@ -38,7 +38,7 @@ func Look(ctx context.Context, o Options, minutes int) (*Status, error) {
 func (g *Guard) lookAtWorkers(ctx context.Context, s *Status) error {
 	rows, err := lease.New(g.db, g.statusName(), lease.Options{}).Rows(ctx)
 	for _, r := range rows {
-		if w, ok := readWorker(r.Checkpoint); ok {
+		if w, ok := readWorker(r.Checkpoint); ok && s.At.Sub(w.At) <= reportForget && !w.At.Before(s.Created.Add(-time.Second)) {
 			s.Workers = append(s.Workers, w)
 		}
 	}
