@@ -27,6 +27,7 @@ func New(o Options) (*Guard, error) {
 	g := &Guard{o: o, log: slog.New(quietly{o.Logger.Handler()}), armed: armed.New(), pace: pace.New(o.MaxWCU), failures: make(chan *Problem, 1), checkEach: checkEach, patience: prepareLimit,
 		bad: newMessageFilter(), failed: newMessageFilter(), given: newGivenUp()}
 	g.readiness.yes = make(chan struct{})
+	g.troubles.changed = make(chan struct{}, 1)
 	g.wall, g.local = o.clock, o.clock
 	if o.clock == nil {
 		g.wall = clock.New()
@@ -130,6 +131,11 @@ func (g *Guard) work(ctx context.Context, s runner) error {
 	found := make(chan error, 1)
 	all.Go(func() { found <- s.Run(finding) })
 	all.Go(func() { g.watchTable(removing) })
+	all.Go(func() {
+		if p := g.problem("Scan", g.fallBack(finding)); p != nil {
+			g.fail(p)
+		}
+	})
 	all.Go(func() {
 		g.remove(removing)
 		stopFinding()

@@ -7,7 +7,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/mayflydb/mayfly/guard/internal/schedule"
+	"github.com/mayflydb/mayfly/guard/internal/table"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
@@ -33,11 +33,24 @@ func (g *Guard) leaveNothing(ctx context.Context, why error) {
 		stores = append(stores, g.o.Deadlines)
 	}
 	for _, db := range stores {
-		for _, consumer := range []string{"schedule/scan/" + schedule.StreamLabel(g.table.Stream), "stream", "partitions", "scan", "dry-run/stream", "dry-run/partitions", "dry-run/scan", "index", "schedule", "status"} {
-			if err := lease.Clear(ctx, db, "guard/"+g.table.Label()+"/"+consumer); err != nil {
-				g.log.Warn("the leases of a deleted table were not deleted; they are harmless", "table", g.o.Table, "error", err)
-				return
+		for _, kind := range []string{"schedule/scan/" + table.StreamLabel(g.table.Stream), "stream", "partitions", "scan", "dry-run/stream", "dry-run/partitions", "dry-run/scan", "index", "schedule", "status"} {
+			for _, consumer := range g.consumers(kind) {
+				if err := lease.Clear(ctx, db, consumer); err != nil {
+					g.log.Warn("the leases of a deleted table were not deleted; they are harmless", "table", g.o.Table, "error", err)
+					return
+				}
 			}
 		}
 	}
+}
+
+// consumers returns the names under which a kind of lease is stored. The reader of a stream has the
+// stream's label in its name; it had not in older versions.
+func (g *Guard) consumers(kind string) []string {
+	name := "guard/" + g.table.Label() + "/" + kind
+	switch kind {
+	case "stream", "dry-run/stream", "schedule":
+		return []string{name, name + "/" + table.StreamLabel(g.table.Stream)}
+	}
+	return []string{name}
 }

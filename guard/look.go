@@ -21,7 +21,7 @@ func Look(ctx context.Context, o Options, minutes int) (*Status, error) {
 	if err := g.prepare(ctx); err != nil {
 		return nil, err
 	}
-	s := &Status{Table: o.Table, Attribute: g.o.Attribute, At: g.shownNow(), Workers: []Worker{}, Shares: []Share{}}
+	s := &Status{Table: o.Table, Attribute: g.o.Attribute, Created: g.table.Created.UTC(), At: g.shownNow(), Workers: []Worker{}, Shares: []Share{}}
 	minutes = min(max(minutes, 0), LookMinutes)
 	if err := g.lookAtWorkers(ctx, s); err != nil {
 		return nil, g.atStart("Query of "+lease.TableName, err)
@@ -38,7 +38,7 @@ func Look(ctx context.Context, o Options, minutes int) (*Status, error) {
 func (g *Guard) lookAtWorkers(ctx context.Context, s *Status) error {
 	rows, err := lease.New(g.db, g.statusName(), lease.Options{}).Rows(ctx)
 	for _, r := range rows {
-		if w, ok := readWorker(r.Checkpoint); ok {
+		if w, ok := readWorker(r.Checkpoint); ok && s.At.Sub(w.At) <= reportForget && !w.At.Before(s.Created.Add(-time.Second)) {
 			s.Workers = append(s.Workers, w)
 		}
 	}
@@ -48,17 +48,19 @@ func (g *Guard) lookAtWorkers(ctx context.Context, s *Status) error {
 
 // lookAtShares reads the leases of all strategies.
 func (g *Guard) lookAtShares(ctx context.Context, s *Status) error {
-	for _, name := range []string{"stream", "partitions", "scan", "index", "schedule"} {
-		rows, err := lease.New(g.db, "guard/"+g.table.Label()+"/"+name, lease.Options{}).Rows(ctx)
-		if err != nil {
-			return err
-		}
-		share := Share{Of: name}
-		for shard, r := range rows {
-			if !stream.IsShare(shard) || r.Checkpoint == lease.Done || shard == index.LayoutRow {
-				continue
+	for _, kind := range []string{"stream", "partitions", "scan", "index", "schedule"} {
+		share := Share{Of: kind}
+		for _, consumer := range g.consumers(kind) {
+			rows, err := lease.New(g.db, consumer, lease.Options{}).Rows(ctx)
+			if err != nil {
+				return err
 			}
-			share.Leases = append(share.Leases, leaseStatus(shard, r))
+			for shard, r := range rows {
+				if !stream.IsShare(shard) || r.Checkpoint == lease.Done || shard == index.LayoutRow {
+					continue
+				}
+				share.Leases = append(share.Leases, leaseStatus(shard, r))
+			}
 		}
 		sort.Slice(share.Leases, func(i, j int) bool { return share.Leases[i].Name < share.Leases[j].Name })
 		if len(share.Leases) > 0 {

@@ -19,7 +19,7 @@ const (
 	NoTable     = table.NoTable     // the table does not exist, or no longer exists
 	NewTable    = table.NewTable    // the table was deleted, and made again under the same name
 	NoAttribute = table.NoAttribute // Options has no TTL attribute, and the table's TTL is off
-	// the table has no stream, or not the kind that the strategy needs
+	// the table has no stream, not the kind that the strategy needs, or one that cannot be followed
 	NoStream     = table.NoStream
 	NoIndex      = table.NoIndex      // the table has no index that the strategy could ask
 	AccessDenied = table.AccessDenied // a permission is missing

@@ -3,8 +3,9 @@ package guard
 // readiness is the state of Run's preparation.
 type readiness struct {
 	yes      chan struct{}
-	strategy Strategy // valid once yes is closed, as is
+	strategy Strategy // valid once yes is closed, as are
 	runs     runner
+	reason   string // see Stats.Reason
 }
 
 // Ready is closed when Run has checked the table and begun to guard it.

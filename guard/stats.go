@@ -11,6 +11,7 @@ import (
 // Stats is the work of a guard since New, and its present state.
 type Stats struct {
 	Strategy Strategy           // the running one; Auto before Ready
+	Reason   string             // why Auto has chosen Scan; else "", and before Ready
 	Counts   [whatCount]int64   // events by What; Consumed counts responses, not units
 	Lateness Lateness           // of removals
 	Read     float64            // units consumed by reads, as far as responses contain them
@@ -80,7 +81,9 @@ func (l Lateness) Quantile(q float64) time.Duration {
 // Stats returns the present statistics. It visits all armed deadlines: a few ms for a million.
 func (g *Guard) Stats() Stats {
 	s := Stats{Rate: g.pace.Limit()}
-	_, s.Strategy = g.Guarded()
+	if _, s.Strategy = g.Guarded(); s.Strategy != Auto {
+		s.Reason = g.readiness.reason
+	}
 	for i := range s.Counts {
 		s.Counts[i] = g.counts[i].Load()
 	}

@@ -15,7 +15,8 @@ import (
 type Status struct {
 	Table     string    `json:"table"`
 	Attribute string    `json:"attribute"`
-	At        time.Time `json:"at"` // by the endpoint's clock, within a second
+	Created   time.Time `json:"created,omitzero"` // when the table was made; zero if the endpoint does not say
+	At        time.Time `json:"at"`               // by the endpoint's clock, within a second
 	Workers   []Worker  `json:"workers"`
 	Shares    []Share   `json:"shares"`
 
@@ -81,7 +82,7 @@ type LateMS struct {
 const (
 	reportEvery  = 10 * time.Second
 	reportLimit  = 5 * time.Second
-	reportForget = 24 * time.Hour // after so long, a silent worker's row is deleted
+	reportForget = time.Hour // after so long, a silent worker is not shown, and its row is deleted
 )
 
 // Report publishes this worker's state for Look every 10 seconds, in a row of its own in the table
@@ -111,7 +112,7 @@ func (g *Guard) Report(ctx context.Context) {
 	if row != nil {
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportLimit)
 		defer cancel()
-		// else the worker is shown as silent, and forgotten after a day
+		// else the worker is shown as silent, and forgotten after an hour
 		_ = leases.Forget(last, row.Row())
 	}
 }

@@ -2,9 +2,11 @@ package guard
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/mayflydb/mayfly/guard/internal/strategy"
+	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
 // look returns the status of the world's table.
@@ -211,5 +214,49 @@ func TestStatusProblems(t *testing.T) {
 	var p *Problem
 	if _, err := Look(context.Background(), o, 1); !errors.As(err, &p) || p.Code != NoTable || p.Next == "" {
 		t.Errorf("%v", err)
+	}
+}
+
+// A worker is shown for an hour after its last report, and not if it reported about an earlier table
+// of the same name.
+func TestStatusForgetsWorkers(t *testing.T) {
+	w := newWorld(t)
+	leases := lease.New(w.db, "guard/"+w.tableARN()+"/status", lease.Options{})
+	report := func(name string, at time.Time) {
+		row, err := leases.Take(t.Context(), lease.Row{Shard: name})
+		must(t, err)
+		text, err := json.Marshal(Worker{Name: name, At: at})
+		must(t, err)
+		must(t, row.Save(t.Context(), string(text)))
+	}
+	report("before", epoch.Add(-time.Minute))
+	if s := w.look(0); len(s.Workers) != 0 {
+		t.Errorf("of an earlier table there are %+v", s.Workers)
+	}
+	w.advance(2 * time.Hour)
+	report("late", w.now().Add(-time.Hour))
+	report("later", w.now().Add(-time.Hour-time.Second))
+	s := w.look(0)
+	if len(s.Workers) != 1 || s.Workers[0].Name != "late" || !s.Created.Equal(epoch) {
+		t.Errorf("of the table from %v there are %+v", s.Created, s.Workers)
+	}
+}
+
+// tableARN returns the ARN of the table.
+func (w *world) tableARN() string {
+	arn, _, _ := strings.Cut(w.streamARN(), "/stream/")
+	return arn
+}
+
+// Stats have the reason for which Auto has chosen Scan.
+func TestReasonForScan(t *testing.T) {
+	w := newWorld(t, withTable(func(in *dynamodb.CreateTableInput) { in.StreamSpecification = nil }))
+	for strategy, want := range map[Strategy]string{Auto: "no stream, and no index of deadlines", Scan: ""} {
+		g := w.start(w.options(strategy))
+		<-g.Ready()
+		if s := g.Stats(); s.Strategy != Scan || s.Reason != want {
+			t.Errorf("%q: %s because of %q", strategy, s.Strategy, s.Reason)
+		}
+		must(t, g.stop())
 	}
 }

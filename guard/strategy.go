@@ -40,7 +40,8 @@ func (g *Guard) choose(ctx context.Context) (Strategy, runner) {
 			name = Index
 		default:
 			name = Scan
-			g.o.Logger.Info(g.noStream()+": guard scans the whole table again and again; a stream with NEW_AND_OLD_IMAGES, or the index of mayfly guard init, costs less", "table", g.o.Table)
+			g.readiness.reason = g.noStream() + ", and no index of deadlines"
+			g.o.Logger.Info(g.readiness.reason+": guard scans the whole table again and again; a stream with NEW_AND_OLD_IMAGES, or the index of mayfly guard init, costs less", "table", g.o.Table)
 		}
 	}
 	switch name {

@@ -5,13 +5,22 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/mayflydb/mayfly/guard/internal/strategy"
 	"github.com/mayflydb/mayfly/guard/internal/table"
 )
 
 // troubles are the problems that do not end guard, since they may pass: one of a code at most.
 type troubles struct {
-	mu   sync.Mutex
-	open map[Code]*Problem // guarded by mu
+	mu      sync.Mutex
+	open    map[Code]*Problem // guarded by mu
+	changed chan struct{}     // has an element when open has other codes; nil in tests
+}
+
+// troubled reports whether a problem of a code is open.
+func (g *Guard) troubled(code Code) bool {
+	g.troubles.mu.Lock()
+	defer g.troubles.mu.Unlock()
+	return g.troubles.open[code] != nil
 }
 
 // raise notes a problem that may pass. It warns only if no problem of the same code is open.
@@ -24,6 +33,7 @@ func (g *Guard) raise(p *Problem) {
 	g.troubles.open[p.Code] = p
 	g.troubles.mu.Unlock()
 	if !already {
+		strategy.Nudge(g.troubles.changed)
 		g.log.Warn(p.Message, "table", g.o.Table, "problem", string(p.Code), "next", p.Next, "error", p.Err)
 	}
 }
@@ -35,6 +45,7 @@ func (g *Guard) settle(code table.Code) {
 	delete(g.troubles.open, code)
 	g.troubles.mu.Unlock()
 	if p != nil {
+		strategy.Nudge(g.troubles.changed)
 		g.log.Info("a problem has passed", "table", g.o.Table, "problem", string(code), "was", p.Message)
 	}
 }

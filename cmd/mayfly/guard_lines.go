@@ -116,6 +116,7 @@ type guardBegin struct {
 	Guarding  bool      `json:"guarding"`
 	Attribute string    `json:"attribute"`
 	Strategy  string    `json:"strategy"`
+	Reason    string    `json:"reason,omitempty"` // why auto has chosen scan
 	Endpoint  string    `json:"endpoint"`
 	DryRun    bool      `json:"dry_run,omitempty"`
 }
@@ -124,14 +125,18 @@ func (l *guardLines) begin(t *guarded, attribute string, strategy guard.Strategy
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.json {
-		l.encode(guardBegin{machineNow(), t.table, true, attribute, string(strategy), endpoint, dryRun})
+		l.encode(guardBegin{machineNow(), t.table, true, attribute, string(strategy), t.Stats().Reason, endpoint, dryRun})
 		return
 	}
 	what := "guarding"
 	if dryRun {
 		what = "watching (dry run)"
 	}
-	fmt.Fprintf(l.out, "%s %s at %s: TTL attribute %s, strategy %s\n", what, t.table, endpoint, attribute, strategy)
+	chosen := string(strategy)
+	if reason := t.Stats().Reason; reason != "" {
+		chosen += " (" + reason + ")"
+	}
+	fmt.Fprintf(l.out, "%s %s at %s: TTL attribute %s, strategy %s\n", what, t.table, endpoint, attribute, chosen)
 }
 
 // guardLine counts the events of a table in about a second.

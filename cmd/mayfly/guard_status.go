@@ -91,7 +91,11 @@ func overdueAtWorkers(s *guard.Status) string {
 
 // writeStatus prints the status as text.
 func writeStatus(out io.Writer, s *guard.Status) error {
-	fmt.Fprintf(out, "%s, TTL attribute %s, at %s\n", s.Table, s.Attribute, utcText(s.At))
+	created := ""
+	if !s.Created.IsZero() {
+		created = ", created " + utcText(s.Created)
+	}
+	fmt.Fprintf(out, "%s%s, TTL attribute %s, at %s\n", s.Table, created, s.Attribute, utcText(s.At))
 	for _, part := range []func(io.Writer, *guard.Status) error{writeWorkers, writeShares, writeAhead} {
 		fmt.Fprintln(out)
 		if err := part(out, s); err != nil {

@@ -15,7 +15,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -61,7 +60,7 @@ func (x *Strategy) Run(ctx context.Context) error {
 		if err == nil && ctx.Err() == nil {
 			last := arn
 			if arn, err = x.nextStream(ctx, last); err == nil {
-				err = x.forgetScan(ctx, StreamLabel(last)) // that one does not come back
+				err = x.forgetStream(ctx, last) // that one does not come back
 			}
 		}
 		if err != nil || ctx.Err() != nil {
@@ -118,14 +117,15 @@ func (x *Strategy) stream(ctx context.Context, arn string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	c := &consume.Consumer{
-		Name: x.Consumer(Name), StreamARN: arn, Start: consume.Latest, DB: x.DB, Streams: x.Streams, Leases: x.Leases, Logger: x.Log, Settle: strategy.Settled,
-		Now: func() time.Time { return time.UnixMilli(x.Now()) },
+		Name: x.readerName(arn), StreamARN: arn, Start: consume.Latest, DB: x.DB, Streams: x.Streams, Leases: x.Leases, Logger: x.Log, Settle: strategy.Settled,
+		Now:     func() time.Time { return time.UnixMilli(x.Now()) },
+		Stalled: x.Stalled, Patience: 2 * x.CheckEach,
 		Handle: func(ctx context.Context, _ string, records []consume.Record) error {
-			return x.handle(ctx, StreamLabel(arn), records)
+			return x.handle(ctx, table.StreamLabel(arn), records)
 		},
 		Lost: func(ctx context.Context) error {
 			x.Log.Warn("stream records were lost, as they were not read within a day or the checkpoint was deleted; the table is scanned again", "table", x.Table.Name)
-			if err := x.forgetScan(ctx, StreamLabel(arn)); err != nil {
+			if err := x.forgetScan(ctx, table.StreamLabel(arn)); err != nil {
 				return err
 			}
 			scanned := make(chan struct{})
@@ -142,12 +142,16 @@ func (x *Strategy) stream(ctx context.Context, arn string) error {
 			}
 		},
 	}
+	defer x.Settle(table.NoStream)
+	if err := x.adopt(ctx, c, arn); err != nil {
+		return err
+	}
 	ended := make(chan error, 1)
 	go func() { ended <- c.Run(ctx) }()
 	err := x.begun(ctx, c)
 	var scanned chan struct{}
 	for again := false; err == nil; again = true {
-		if err = x.scanTable(ctx, StreamLabel(arn), again); err != nil {
+		if err = x.scanTable(ctx, table.StreamLabel(arn), again); err != nil {
 			break
 		}
 		if scanned != nil && ctx.Err() == nil {
@@ -164,9 +168,6 @@ func (x *Strategy) stream(ctx context.Context, arn string) error {
 	<-ended
 	return err
 }
-
-// StreamLabel returns the part of the ARN in which a table's streams differ.
-func StreamLabel(arn string) string { return arn[strings.LastIndexByte(arn, '/')+1:] }
 
 // begun waits until a consumer has noted its first position.
 func (x *Strategy) begun(ctx context.Context, c *consume.Consumer) error {
@@ -185,6 +186,36 @@ func (x *Strategy) begun(ctx context.Context, c *consume.Consumer) error {
 // scanName returns the consumer for the scan of a stream. Any worker continues the scan until all
 // its leases are done.
 func (x *Strategy) scanName(label string) string { return x.Consumer(Name) + "/scan/" + label }
+
+// readerName returns the name of the consumer of a stream. It has the stream's label, because a
+// table that was deleted and made again may have a stream with the same shards.
+func (x *Strategy) readerName(arn string) string {
+	return x.Consumer(Name) + "/" + table.StreamLabel(arn)
+}
+
+// adopt continues from the checkpoints of workers of an older version, whose consumers had names
+// without a label. They are of this stream if its scan has begun.
+func (x *Strategy) adopt(ctx context.Context, c *consume.Consumer, arn string) error {
+	scan, err := x.Rows(ctx, lease.New(x.DB, x.scanName(table.StreamLabel(arn)), x.Leases))
+	if err != nil {
+		return err
+	}
+	return x.call(ctx, "Query, PutItem and DeleteItem on "+lease.TableName, func() error {
+		if len(scan) == 0 {
+			return consume.Forget(ctx, x.DB, x.Consumer(Name))
+		}
+		return c.Adopt(ctx, x.Consumer(Name))
+	})
+}
+
+// forgetStream deletes the checkpoints and the scan of a stream that has ended.
+func (x *Strategy) forgetStream(ctx context.Context, arn string) error {
+	err := x.call(ctx, "DeleteItem", func() error { return consume.Forget(ctx, x.DB, x.readerName(arn)) })
+	if err != nil {
+		return err
+	}
+	return x.forgetScan(ctx, table.StreamLabel(arn))
+}
 
 // forgetScan makes the workers repeat the scan. A worker in the middle of the scan loses its lease,
 // and begins anew.

@@ -220,6 +220,17 @@ func (e *Env) CheckReading(ctx context.Context, arn string) error {
 	return nil
 }
 
+// Stalled is the Stalled function of guard's consumers. The problem passes when the stream can be
+// followed again.
+func (e *Env) Stalled(reason error) {
+	if reason == nil {
+		e.Settle(table.NoStream)
+		return
+	}
+	e.Raise(&table.Problem{Code: table.NoStream, Message: fmt.Sprintf("the stream of table %s cannot be followed, so guard scans the table instead", e.Table.Name),
+		Next: "if the endpoint's streams do not work, choose the strategy index or scan", Err: reason})
+}
+
 // Settled is the Settle function of guard's consumers. It waits for nothing: a strategy ends after
 // the last removal, so a record that is not done by then never will be.
 func Settled(context.Context, string) {}

@@ -2,13 +2,16 @@ package stream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/mayflydb/mayfly/guard/internal/table"
 	"github.com/mayflydb/mayfly/internal/work/attr"
+	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
 // Settings are shared by all workers of the stream strategy for a table. They are in the deadline
@@ -70,7 +73,10 @@ func (s *store) ensureSettings(ctx context.Context, now int64, stream string) (S
 		case set.stream != stream:
 			after := set
 			after.stream, after.epoch, after.Scans = stream, set.epoch+1, set.Scans+1
-			err = s.replaceSettings(ctx, set, after)
+			// before the settings name the new stream, or its reader could adopt the old checkpoints
+			if err = s.forgetReader(ctx, set.stream); err == nil {
+				err = s.replaceSettings(ctx, set, after)
+			}
 		default:
 			return set, nil
 		}
@@ -78,6 +84,19 @@ func (s *store) ensureSettings(ctx context.Context, now int64, stream string) (S
 			return Settings{}, err
 		}
 	}
+}
+
+// name returns the name under which the leases of a kind of share are stored.
+func (s *store) name(kind string) string { return "guard/" + s.label + "/" + kind }
+
+// readerName returns the name of the consumer of a stream. It has the stream's label, because a
+// table that was deleted and made again may have a stream with the same shards.
+func (s *store) readerName(arn string) string { return s.name(Name) + "/" + table.StreamLabel(arn) }
+
+// forgetReader deletes the checkpoints of a stream that is no longer followed, and those of older
+// versions, whose name has no label.
+func (s *store) forgetReader(ctx context.Context, arn string) error {
+	return errors.Join(lease.Clear(ctx, s.db, s.readerName(arn)), lease.Clear(ctx, s.db, s.name(Name)))
 }
 
 // wantScan requests one more scan than the given settings have. If the settings were deleted in

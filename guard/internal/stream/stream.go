@@ -127,8 +127,12 @@ func (s *Strategy) begin(ctx context.Context) error {
 		parts[i] = newPartition(s, i)
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.mu.known, s.parts = set, parts // a report may be under way
+	s.mu.Unlock()
+	// workers of an older version follow the stream under a name without its label
+	if err := s.consumer().Adopt(ctx, s.store.name(Name)); err != nil {
+		return s.AtStart("Query, PutItem and DeleteItem on "+lease.TableName, err)
+	}
 	return nil
 }
 
@@ -157,7 +161,7 @@ func (s *Strategy) leases(kind string) *lease.Leases {
 	o := s.leaseOptions()
 	o.CrewChanged = s.nudgeAll
 	o.Fatal = func(err error) bool { return s.problem("PutItem and Query on "+lease.TableName, err) != nil }
-	return lease.New(s.store.db, s.name(kind), o)
+	return lease.New(s.store.db, s.store.name(kind), o)
 }
 
 func (s *Strategy) leaseOptions() lease.Options {
@@ -166,14 +170,12 @@ func (s *Strategy) leaseOptions() lease.Options {
 	return o
 }
 
-func (s *Strategy) name(kind string) string { return "guard/" + s.store.label + "/" + kind }
-
 func (s *Strategy) consumer() *consume.Consumer {
 	return &consume.Consumer{
-		Name: s.name("stream"), StreamARN: s.set.stream, Start: consume.Latest, DB: s.store.db, Streams: s.Streams,
+		Name: s.store.readerName(s.set.stream), StreamARN: s.set.stream, Start: consume.Latest, DB: s.store.db, Streams: s.Streams,
 		Now:    func() time.Time { return time.UnixMilli(s.Now()) },
 		Leases: s.leaseOptions(), Handle: s.Handle, Settle: strategy.Settled, Logger: s.Log,
-		Lost: s.Trimmed,
+		Lost: s.Trimmed, Stalled: s.Stalled, Patience: 2 * s.CheckEach,
 	}
 }
 

@@ -27,7 +27,7 @@ const (
 	NoTable     Code = "NoTable"     // the table does not exist, or no longer exists
 	NewTable    Code = "NewTable"    // the table was deleted, and made again under the same name
 	NoAttribute Code = "NoAttribute" // Options has no TTL attribute, and the table's TTL is off
-	// the table has no stream, or not the kind that the strategy needs
+	// the table has no stream, not the kind that the strategy needs, or one that cannot be followed
 	NoStream     Code = "NoStream"
 	NoIndex      Code = "NoIndex"      // the table has no index that the strategy could ask
 	AccessDenied Code = "AccessDenied" // a permission is missing

@@ -49,6 +49,9 @@ func (t *Table) Label() string {
 	return t.Name
 }
 
+// StreamLabel returns the part of a stream's ARN in which the streams of a table differ.
+func StreamLabel(arn string) string { return arn[strings.LastIndexByte(arn, '/')+1:] }
+
 // Names returns the names of the key attributes.
 func (t *Table) Names() []string {
 	names := make([]string, len(t.keys))

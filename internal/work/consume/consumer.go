@@ -81,6 +81,13 @@ type Consumer struct {
 	// once. Default: the loss is only logged, if it is noticed at all.
 	Lost func(ctx context.Context) error
 
+	// Stalled is called with the reason when part of the stream could not be followed for Patience:
+	// its shards could not be listed or read, or it is enabled and has no unfinished shard. It is
+	// called with nil when all can be followed again. Attempts go on meanwhile. It must not block.
+	// Default: failed calls are only logged.
+	Stalled  func(reason error)
+	Patience time.Duration // see Stalled. Default: 2 minutes
+
 	mu struct {
 		sync.Mutex
 		progress Progress // set while a stream is read

@@ -53,6 +53,9 @@ func (r *reading) page(ctx context.Context, iterator *string, limit int) (record
 		if gone(err) || lostPlace(err) {
 			return retry.Final(err)
 		}
+		if call.Err() == nil {
+			r.stalls.note(r.shard, err)
+		}
 		return err
 	})
 	switch {
@@ -117,6 +120,9 @@ func (r *reading) iteratorFor(ctx context.Context, in *dynamodbstreams.GetShardI
 		out, err = r.Streams.GetShardIterator(ctx, in)
 		if trimmed(err) || gone(err) || in.SequenceNumber != nil && retry.Invalid(err) {
 			return retry.Final(err)
+		}
+		if err != nil && ctx.Err() == nil { // a page shows whether the shard can be read
+			r.stalls.note(r.shard, err)
 		}
 		return err
 	})

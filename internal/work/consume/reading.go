@@ -42,6 +42,7 @@ type reading struct {
 	leave    chan struct{} // closed when another worker is to get the shard; nil: never
 	gap      gap
 	noteLoss func(context.Context) error
+	stalls   *stalls
 	stop     context.CancelCauseFunc
 }
 

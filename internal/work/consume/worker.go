@@ -46,6 +46,7 @@ type worker struct {
 	vanished bool
 	begun    bool // the consumer's start is stored
 	anew     bool // the stored start was deleted, and the loss is still to be noted
+	stalls   *stalls
 	readers  sync.WaitGroup
 	makingUp atomic.Bool // Lost is under way
 	mu       struct {
@@ -65,7 +66,7 @@ const lostPause = time.Second // before a lost shard is tried again
 func newWorker(c *Consumer, arn string) *worker {
 	w := &worker{
 		Consumer: c, arn: arn, leases: lease.New(c.DB, c.Name, c.Leases), log: c.Logger.With("consumer", c.Name),
-		latest: map[string]*string{}, missing: map[string]int{}, again: make(chan struct{}, 1),
+		latest: map[string]*string{}, missing: map[string]int{}, again: make(chan struct{}, 1), stalls: newStalls(c),
 	}
 	w.crew = lease.NewCrew(w.leases)
 	w.mu.reading = map[string]*held{}
@@ -106,13 +107,14 @@ func (w *worker) depart(ctx context.Context) {
 
 // wait waits until the shards should be checked again. An exclusive worker learns of all changes by
 // itself, except a write that an earlier run had begun: it changes a lease between reading and
-// taking it.
+// taking it; and the first shard of a stream without any, or a child that is listed later than the
+// end of its parent.
 func (w *worker) wait(ctx context.Context) {
 	next := w.leases.Duration() / lookParts
 	if w.changed || w.vanished {
 		next = min(next, retry.Calls.First)
 	}
-	if w.changed || w.vanished || !w.leases.Exclusive() {
+	if w.changed || w.vanished || w.listed.left == 0 || !w.leases.Exclusive() {
 		timer := clock.AfterFunc(next, func() { nudge(w.again) })
 		defer timer.Stop()
 	}
@@ -153,7 +155,9 @@ func (w *worker) look(ctx, lost context.Context) (over bool, err error) {
 		return false, err
 	}
 	ready, left := w.ready(shards, rows)
-	w.listed.left = left
+	if w.listed.left = left; fresh {
+		w.noteShards()
+	}
 	workers, err := w.crew.Meet(ctx, rows)
 	if err != nil {
 		return false, err
@@ -165,6 +169,15 @@ func (w *worker) look(ctx, lost context.Context) (over bool, err error) {
 		return false, nil
 	}
 	return left == 0 && !w.listed.open, w.forget(ctx, shards, rows)
+}
+
+// noteShards notes whether the listed stream can be followed.
+func (w *worker) noteShards() {
+	var reason error
+	if w.listed.left == 0 && w.listed.open {
+		reason = errNoShard
+	}
+	w.stalls.note(listOfShards, reason)
 }
 
 // listing is the last list of the stream's shards.
@@ -201,6 +214,9 @@ func (w *worker) read(ctx context.Context) (rows map[string]lease.Row, fresh boo
 func (w *worker) list(ctx context.Context) (err error) {
 	next := listing{at: w.leases.Elapsed(), ends: w.ends}
 	if next.shards, next.open, err = w.shards(ctx); err != nil {
+		if ctx.Err() == nil && !gone(err) {
+			w.stalls.note(listOfShards, err)
+		}
 		w.ended.Store(true)
 		return err
 	}
@@ -377,6 +393,7 @@ func (w *worker) take(ctx context.Context, row lease.Row, rows map[string]lease.
 	delete(w.latest, row.Shard)
 	w.readers.Go(func() {
 		w.readShard(ctx, taken, h, first, latest, since)
+		w.stalls.note(row.Shard, nil)
 		w.mu.Lock()
 		delete(w.mu.reading, row.Shard)
 		w.mu.Unlock()
@@ -395,7 +412,7 @@ func (w *worker) readShard(ctx context.Context, taken *lease.Lease, h *held, fir
 		before := taken.Checkpoint()
 		r := &reading{
 			Consumer: w.Consumer, window: newWindow(), arn: w.arn, shard: taken.Shard(), lease: taken, leases: w.leases, progress: w.progress, log: log,
-			first: first, latest: latest, since: since, leave: h.leave, gap: loss, noteLoss: w.noteLoss,
+			first: first, latest: latest, since: since, leave: h.leave, gap: loss, noteLoss: w.noteLoss, stalls: w.stalls,
 		}
 		err := r.run(ctx)
 		latest, loss = r.latest, r.gap
