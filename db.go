@@ -16,6 +16,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/front/admin"
 	"github.com/mayflydb/mayfly/internal/front/wire"
+	"github.com/mayflydb/mayfly/internal/sdk"
 	"github.com/mayflydb/mayfly/internal/store/engine"
 	"github.com/mayflydb/mayfly/internal/store/kv"
 	"github.com/mayflydb/mayfly/internal/store/service"
@@ -130,8 +131,7 @@ func (db *DB) assemble() {
 		SwitchedOff: func(table string) { db.work.switchedOff(table) },
 	})
 	over := inProcess{db}
-	db.dynamoDB, db.streams = newClients(over, o.Region)
-	db.scheduler = newSchedulerClient(over, o.Region)
+	db.dynamoDB, db.streams, db.scheduler = sdk.InProcess(over, o.Region)
 	db.work = newWork(db)
 	var further []wire.Route
 	var named []wire.Action

@@ -73,7 +73,7 @@ var wings = map[string]wing{
 	},
 	"internal": {
 		floors: []string{
-			"bench brokertest command demo faulttest testkit", "chart clock constraint invariant option skew",
+			"bench brokertest command demo faulttest testkit", "chart clock constraint invariant option sdk skew",
 		},
 		why: "leaves are used by all wings and know none",
 	},
@@ -138,7 +138,7 @@ var exceptions = map[string]exception{
 	"internal/brokertest": {may: []string{"", "timeseries"}, why: "the tests of the readers of brokers share a series; only tests use it"},
 
 	"": {
-		may: []string{"internal/clock", "internal/front/...", "internal/option", "internal/store/engine", "internal/store/kv", "internal/store/service", "internal/work/...", "target"},
+		may: []string{"internal/clock", "internal/front/...", "internal/option", "internal/sdk", "internal/store/engine", "internal/store/kv", "internal/store/service", "internal/work/...", "target"},
 		tests: []string{
 			"", "conformance", "internal/faulttest", "internal/store/dynamo", "lifecycle",
 		},
@@ -147,13 +147,13 @@ var exceptions = map[string]exception{
 	"cmd/mayfly": {
 		may: []string{
 			"", "guard", "guard/strict", "internal/bench", "internal/chart", "internal/clock", "internal/command", "internal/demo", "internal/front/...",
-			"internal/option", "internal/sink/targetfile", "internal/work/...", "lifecycle", "planner", "target", "timeseries/...",
+			"internal/option", "internal/sdk", "internal/sink/targetfile", "internal/work/...", "lifecycle", "planner", "target", "timeseries/...",
 		},
 		tests: []string{"conformance", "internal/brokertest", "internal/testkit"},
 		why:   "main is wiring: it uses the library as anyone would",
 	},
 	"cmd/mayfly-lambda": {
-		may:   []string{"guard", "internal/clock"},
+		may:   []string{"guard", "internal/clock", "internal/sdk"},
 		tests: []string{"", "internal/sink/aws/lambdatest"},
 		why:   "main is wiring: it reads the environment, and guard does the rest",
 	},
@@ -164,7 +164,7 @@ var exceptions = map[string]exception{
 	"conformance": {tests: []string{""}, why: "the suite runs against any endpoint, so it knows clients of the AWS SDK only"},
 	"guard": {
 		may: []string{
-			"guard/internal/...", "internal/clock", "internal/invariant", "internal/option", "internal/skew", "internal/work/ensure", "internal/work/lease", "internal/work/retry",
+			"guard/internal/...", "internal/clock", "internal/invariant", "internal/option", "internal/sdk", "internal/skew", "internal/work/ensure", "internal/work/lease", "internal/work/retry",
 			"target",
 		},
 		tests: []string{"", "conformance", "internal/faulttest", "internal/testkit", "internal/work/attr", "internal/work/consume"},

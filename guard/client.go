@@ -10,26 +10,29 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/mayflydb/mayfly/internal/sdk"
 )
 
-// guard's clients are copies of the caller's that also inspect each response: the endpoint's time,
-// the consumed units, and errors that end guard. Their attempts have a time limit: see silence.go.
+// guard's clients are copies of the caller's that log to guard's log and inspect each response: the
+// endpoint's time, the consumed units, and errors that end guard. Their attempts have a time limit:
+// see silence.go.
 
 // derive makes guard's clients.
 func (g *Guard) derive() {
-	g.db = dynamodb.New(g.o.DB.Options(), func(o *dynamodb.Options) {
+	g.db = sdk.Watched(g.o.DB, g.log, func(o *dynamodb.Options) {
 		g.watchCredentials(&o.Credentials, &o.APIOptions)
 		o.APIOptions = append(slices.Clip(o.APIOptions), g.watch, g.limitAnswers)
 	})
-	g.once = dynamodb.New(g.db.Options(), func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
+	g.once = sdk.Watched(g.db, g.log, func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
 	if g.o.Streams != nil {
-		g.streams = dynamodbstreams.New(g.o.Streams.Options(), func(o *dynamodbstreams.Options) {
+		g.streams = sdk.WatchedStreams(g.o.Streams, g.log, func(o *dynamodbstreams.Options) {
 			g.watchCredentials(&o.Credentials, &o.APIOptions)
 			o.APIOptions = append(slices.Clip(o.APIOptions), g.watch, g.limitAnswers)
 		})
 	}
 	if g.o.Scheduler != nil {
-		g.o.Scheduler = scheduler.New(g.o.Scheduler.Options(), func(o *scheduler.Options) {
+		g.o.Scheduler = sdk.WatchedScheduler(g.o.Scheduler, g.log, func(o *scheduler.Options) {
 			g.watchCredentials(&o.Credentials, &o.APIOptions)
 			o.APIOptions = append(slices.Clip(o.APIOptions), g.limitAnswers)
 		})

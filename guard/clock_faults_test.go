@@ -20,7 +20,7 @@ import (
 // dated puts Dates between guard and the database.
 func (w *world) dated(seed uint64) (d *testkit.Dates) {
 	w.db = dynamodb.New(w.db.Options(), func(o *dynamodb.Options) {
-		d = testkit.NewDates(o.HTTPClient, seed)
+		d = testkit.NewDates(o.HTTPClient, time.Now, seed)
 		o.HTTPClient = d
 	})
 	return d

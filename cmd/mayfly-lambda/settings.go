@@ -12,10 +12,9 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 
 	"github.com/mayflydb/mayfly/guard"
+	"github.com/mayflydb/mayfly/internal/sdk"
 )
 
 // settings are the settings in the environment.
@@ -100,7 +99,7 @@ func readSettings(environment []string) (*settings, error) {
 	}
 	s.options.Logger = slog.New(slog.NewJSONHandler(os.Stderr, nil))
 	o := s.options
-	o.DB = dynamodb.New(dynamodb.Options{}) // the only thing that is yet to come
+	o.DB = sdk.DynamoDB(aws.Config{}) // the only thing that is yet to come
 	if _, err := guard.New(o); err != nil {
 		return nil, err
 	}
@@ -110,8 +109,8 @@ func readSettings(environment []string) (*settings, error) {
 // handler returns the function that Lambda calls: guard's sweep, or its stream function. Its
 // clients have the configuration of the account.
 func (s *settings) handler(config aws.Config) any {
-	s.options.DB = dynamodb.NewFromConfig(config)
-	s.options.Scheduler = scheduler.NewFromConfig(config)
+	s.options.DB = sdk.DynamoDB(config)
+	s.options.Scheduler = sdk.Scheduler(config)
 	functions := guard.NewFunctions(s.options)
 	if s.kind == kindStream {
 		return functions.StreamRecords

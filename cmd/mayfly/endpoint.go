@@ -25,6 +25,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 	"github.com/aws/smithy-go/logging"
+
+	"github.com/mayflydb/mayfly/internal/sdk"
 )
 
 // endpointFlags select the endpoint of a command.
@@ -206,15 +208,15 @@ func (e *endpoint) base() *string {
 }
 
 func (e *endpoint) scheduler() *scheduler.Client {
-	return scheduler.NewFromConfig(e.config, func(o *scheduler.Options) { o.BaseEndpoint = e.base() })
+	return sdk.Scheduler(e.config, func(o *scheduler.Options) { o.BaseEndpoint = e.base() })
 }
 
 func (e *endpoint) dynamodb() *dynamodb.Client {
-	return dynamodb.NewFromConfig(e.config, func(o *dynamodb.Options) { o.BaseEndpoint = e.base() })
+	return sdk.DynamoDB(e.config, func(o *dynamodb.Options) { o.BaseEndpoint = e.base() })
 }
 
 func (e *endpoint) streams() *dynamodbstreams.Client {
-	return dynamodbstreams.NewFromConfig(e.config, func(o *dynamodbstreams.Options) { o.BaseEndpoint = e.base() })
+	return sdk.Streams(e.config, func(o *dynamodbstreams.Options) { o.BaseEndpoint = e.base() })
 }
 
 // now returns the time of the endpoint's clock. mayfly's clock may have been moved; other endpoints

@@ -36,7 +36,7 @@ func TestDateJumps(t *testing.T) {
 			calls := &calls{next: db.Handler()}
 			server := httptest.NewServer(calls)
 			t.Cleanup(server.Close)
-			dates := testkit.NewDates(server.Client(), 1)
+			dates := testkit.NewDates(server.Client(), time.Now, 1)
 			client := dial(server.URL, clientPair)
 			c := dynamodb.New(client.Options(), func(o *dynamodb.Options) { o.HTTPClient = dates }, strict.Middleware(plainRules))
 			front := ""
@@ -149,7 +149,7 @@ func clockFaults(t *testing.T, seed uint64) {
 	makeTables(t, db.DynamoDB())
 	var dates *testkit.Dates
 	c := dynamodb.New(db.DynamoDB().Options(), func(o *dynamodb.Options) {
-		dates = testkit.NewDates(o.HTTPClient, seed)
+		dates = testkit.NewDates(o.HTTPClient, time.Now, seed)
 		o.HTTPClient, o.Retryer = dates, aws.NopRetryer{}
 	}, strict.Middleware(plainRules))
 	dice := rand.New(rand.NewPCG(seed, 2))

@@ -13,16 +13,17 @@ type Dates struct {
 	to interface {
 		Do(*http.Request) (*http.Response, error)
 	}
+	now   func() time.Time
 	mu    sync.Mutex
 	dice  *rand.Rand                                             // guarded by mu
 	wrong func(now time.Time, dice *rand.Rand) (time.Time, bool) // guarded by mu
 }
 
-// NewDates returns a client with true Dates. Its faults follow from the seed.
+// NewDates returns a client whose Dates are now, at first. Its faults follow from the seed.
 func NewDates(to interface {
 	Do(*http.Request) (*http.Response, error)
-}, seed uint64) *Dates {
-	return &Dates{to: to, dice: rand.New(rand.NewPCG(seed, 21)), wrong: trueDate}
+}, now func() time.Time, seed uint64) *Dates {
+	return &Dates{to: to, now: now, dice: rand.New(rand.NewPCG(seed, 21)), wrong: trueDate}
 }
 
 func trueDate(now time.Time, _ *rand.Rand) (time.Time, bool) { return now, true }
@@ -36,7 +37,7 @@ func (d *Dates) Do(r *http.Request) (*http.Response, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	a.Header.Del("Date")
-	if at, sent := d.wrong(time.Now(), d.dice); sent {
+	if at, sent := d.wrong(d.now(), d.dice); sent {
 		a.Header.Set("Date", at.UTC().Format(http.TimeFormat))
 	}
 	return a, nil
@@ -58,7 +59,7 @@ func (d *Dates) Fail() string {
 	if d.dice.IntN(3) == 0 {
 		by /= 120 // up to 5 s
 	}
-	speed, kind, since, once := d.dice.Float64()-0.5, d.dice.IntN(5), time.Now(), true
+	speed, kind, since, once := d.dice.Float64()-0.5, d.dice.IntN(5), d.now(), true
 	d.mu.Unlock()
 	switch kind {
 	case 0:

@@ -1,4 +1,4 @@
-package mayfly
+package sdk
 
 import (
 	"context"
@@ -42,7 +42,7 @@ func (c *canned) RoundTrip(r *http.Request) (*http.Response, error) {
 // A call sends the operation and the body, and nothing that only a network needs.
 func TestInProcessCallIsBare(t *testing.T) {
 	over := &canned{status: 200, body: `{}`}
-	db, streams := newClients(over, "us-east-1")
+	db, streams, _ := InProcess(over, "us-east-1")
 	if _, err := db.ListTables(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestInProcessCallIsBare(t *testing.T) {
 // A route needs no endpoint: the scheduler's client sends method, path, query and body only.
 func TestInProcessSchedulerCallIsBare(t *testing.T) {
 	over := &canned{status: 200, body: `{"Name":"a.b"}`}
-	c := newSchedulerClient(over, "us-east-1")
+	_, _, c := InProcess(over, "us-east-1")
 	if got, err := c.GetSchedule(t.Context(), &scheduler.GetScheduleInput{Name: aws.String("a.b"), GroupName: aws.String("g")}); err != nil || *got.Name != "a.b" {
 		t.Fatal(got, err)
 	}
@@ -84,7 +84,7 @@ func TestInProcessSchedulerCallIsBare(t *testing.T) {
 // Every operation's stack has the same middlewares to remove. A new SDK with other names fails
 // here.
 func TestNoNetworkingIsLeft(t *testing.T) {
-	db, streams := newClients(&canned{status: 200, body: `{}`}, "us-east-1")
+	db, streams, _ := InProcess(&canned{status: 200, body: `{}`}, "us-east-1")
 	var stack string
 	note := func(s *middleware.Stack) error { stack = strings.Join(strings.Fields(s.String()), " "); return nil }
 	_, err := db.DescribeLimits(t.Context(), nil, func(o *dynamodb.Options) { o.APIOptions = append(o.APIOptions, note) })
@@ -102,7 +102,7 @@ func TestNoNetworkingIsLeft(t *testing.T) {
 	if !strings.Contains(stack, finalize) {
 		t.Errorf("dynamodbstreams: %s", stack)
 	}
-	c := newSchedulerClient(&canned{status: 200, body: `{}`}, "us-east-1")
+	_, _, c := InProcess(&canned{status: 200, body: `{}`}, "us-east-1")
 	_, err = c.ListSchedules(t.Context(), nil, func(o *scheduler.Options) { o.APIOptions = append(o.APIOptions, note) })
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +113,7 @@ func TestNoNetworkingIsLeft(t *testing.T) {
 }
 
 func TestInProcessErrorsAreTyped(t *testing.T) {
-	db, _ := newClients(&canned{
+	db, _, _ := InProcess(&canned{
 		status: 400,
 		body:   `{"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException","message":"The conditional request failed"}`,
 	}, "us-east-1")
@@ -130,14 +130,14 @@ func TestInProcessErrorsAreTyped(t *testing.T) {
 // A fault is returned without a retry: the caller, in the same process, decides about that.
 func TestInProcessDoesNotRetry(t *testing.T) {
 	over := &canned{status: 500, body: `{"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError"}`}
-	db, _ := newClients(over, "us-east-1")
+	db, _, _ := InProcess(over, "us-east-1")
 	if _, err := db.ListTables(t.Context(), nil); err == nil || over.calls != 1 {
 		t.Errorf("%d calls, %v", over.calls, err)
 	}
 }
 
 func TestInProcessStopsWhenCancelled(t *testing.T) {
-	db, _ := newClients(&canned{status: 200, body: `{}`}, "us-east-1")
+	db, _, _ := InProcess(&canned{status: 200, body: `{}`}, "us-east-1")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := db.ListTables(ctx, nil); !errors.Is(err, context.Canceled) {
@@ -148,7 +148,7 @@ func TestInProcessStopsWhenCancelled(t *testing.T) {
 // Per-call options work: the headers in the pages travel as headers.
 func TestPerCallHeader(t *testing.T) {
 	over := &canned{status: 200, body: `{"Records":[]}`}
-	db, streams := newClients(over, "us-east-1")
+	db, streams, _ := InProcess(over, "us-east-1")
 	wait := func(o *dynamodbstreams.Options) {
 		o.APIOptions = append(o.APIOptions, smithyhttp.SetHeaderValue("X-Mayfly-Wait-Ms", "250"))
 	}
@@ -167,7 +167,7 @@ func TestPerCallHeader(t *testing.T) {
 
 // BenchmarkSDKAlone measures the SDK itself; the rest of an in-process call is the database.
 func BenchmarkSDKAlone(b *testing.B) {
-	db, _ := newClients(&canned{status: 200, body: `{"Item":{"pk":{"S":"a"},"n":{"N":"1"}}}`}, "us-east-1")
+	db, _, _ := InProcess(&canned{status: 200, body: `{"Item":{"pk":{"S":"a"},"n":{"N":"1"}}}`}, "us-east-1")
 	in := &dynamodb.GetItemInput{
 		TableName: aws.String("t"),
 		Key:       map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: "a"}},
