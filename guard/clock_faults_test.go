@@ -185,7 +185,7 @@ func TestDoubtWhileRemoving(t *testing.T) {
 			tap := w.tapped()
 			w.fill("a", 40, w.in(5))
 			o := w.options(Scan)
-			o.Batch, o.Concurrency, o.MaxWCU = batch, 1, 1
+			o.Batch, o.Concurrency, o.MaxWCU = batch, 1, 5
 			r := w.start(o)
 			<-r.Ready()
 			tap.do(func(_ context.Context, operation string, _ any) error {

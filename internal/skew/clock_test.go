@@ -278,3 +278,79 @@ func TestLocalClock(t *testing.T) {
 		t.Errorf("a Date counts: %+v", s)
 	}
 }
+
+// exact is a Clock that has had one exact answer from an endpoint without offset, at the instant
+// 1,000,000.
+func exact(t *testing.T) (c *Clock, saw func(off, now int64) Seen) {
+	t.Helper()
+	c = NewClock(modelMost, 1_000_000, 1_000_000)
+	saw = func(off, now int64) Seen {
+		return c.Saw(time.UnixMilli(now+off).UTC().Format(http.TimeFormat), now, now, now)
+	}
+	if s := saw(0, 1_000_000); s.Began || s.Ended {
+		t.Fatalf("%+v", s)
+	}
+	return c, saw
+}
+
+func (c *Clock) doubtful() bool {
+	_, open := c.Doubt()
+	return open
+}
+
+// One answer ahead is ignored, the second is a doubt; neither moves the bounds. The doubt ends a
+// second after the first plausible answer.
+func TestAnswersAhead(t *testing.T) {
+	c, saw := exact(t)
+	low, high, _ := c.At(1_000_000)
+	if s := saw(60_000, 1_000_000); s.Ignored != 59_999 || c.doubtful() {
+		t.Errorf("the first answer ahead: %+v, in doubt: %t", s, c.doubtful())
+	}
+	if s := saw(60_000, 1_000_000); !s.Began || !c.doubtful() {
+		t.Errorf("the second answer ahead: %+v", s)
+	}
+	if d, _ := c.Doubt(); d != (Doubt{By: 59_999}) {
+		t.Errorf("%+v", d)
+	}
+	if l, h, _ := c.At(1_000_000); l != low || h != high {
+		t.Errorf("the bounds are %d to %d; before, %d to %d", l, h, low, high)
+	}
+	if saw(0, 1_001_000); !c.doubtful() {
+		t.Error("the doubt ends with the first plausible answer")
+	}
+	if s := saw(0, 1_002_000); !s.Ended || c.doubtful() {
+		t.Errorf("the doubt goes on: %+v", s)
+	}
+	// the answers of two servers do not add up
+	saw(60_000, 1_003_000)
+	saw(0, 1_003_000)
+	if saw(60_000, 1_003_000); c.doubtful() {
+		t.Error("two answers ahead with another between them are a doubt")
+	}
+}
+
+// The first answer behind is a doubt.
+func TestAnswerBehind(t *testing.T) {
+	c, saw := exact(t)
+	if s := saw(-60_000, 1_000_000); !s.Began {
+		t.Errorf("%+v", s)
+	}
+	if d, open := c.Doubt(); !open || d != (Doubt{By: -59_000}) {
+		t.Errorf("%+v, %t", d, open)
+	}
+}
+
+// The lower bound follows the machine's time when that is set back within the limit.
+func TestBoundFollowsTheMachine(t *testing.T) {
+	c, saw := exact(t)
+	saw(4000, 1_000_000)
+	saw(4000, 1_000_000) // confirms the first
+	if low, _, _ := c.At(1_000_000); low < 3000 {
+		t.Fatalf("the lower bound is %d", low)
+	}
+	// an answer that was long on its way agrees with many times
+	c.Saw(time.UnixMilli(1_014_000).UTC().Format(http.TimeFormat), 1_000_000, 1_020_000, 1_016_000)
+	if low, _, _ := c.At(1_020_000); low > -4000+modelMost {
+		t.Errorf("the machine's time is 4 s back, and the lower bound %d", low)
+	}
+}
