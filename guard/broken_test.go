@@ -284,6 +284,11 @@ func TestBrokenAtStart(t *testing.T) {
 		{name: "expired credentials", breaks: refuse("ExpiredTokenException"), want: all(Credentials)},
 		{name: "expired credentials that stay", breaks: func(s *site) { s.keys.fixed = true; s.answers("ExpiredTokenException", every) }, want: all(Credentials)},
 		{name: "no credentials", breaks: func(s *site) { s.keys.breaks(errors.New("no role is attached to this machine")) }, want: all(Credentials)},
+		{name: "its own tables refuse writes", breaks: func(s *site) {
+			s.live() // the index strategy waits for an item
+			s.answers("ValidationException", ownWrite)
+		}, want: all(Misconfigured)},
+		{name: "its own tables refuse empty strings", breaks: func(s *site) { s.answers("ValidationException", emptyString) }},
 		{name: "trouble", breaks: refuse("InternalServerError"), want: all(Unavailable)},
 		{name: "no endpoint", breaks: func(s *site) { s.line.kill() }, want: all(Unavailable)},
 	} {
@@ -308,6 +313,14 @@ func TestBrokenAtStart(t *testing.T) {
 		})
 	}
 }
+
+// ownWrite reports whether a request writes into one of guard's own tables.
+func ownWrite(r *request) bool {
+	return strings.Contains(r.body, `"mayfly.`) && (r.operation == "PutItem" || r.operation == "BatchWriteItem" || r.operation == "UpdateItem")
+}
+
+// emptyString reports whether a request writes an empty string, which DynamoDB refused until 2020.
+func emptyString(r *request) bool { return strings.Contains(r.body, `{"S":""}`) }
 
 // While guard runs.
 func TestBrokenWhileRunning(t *testing.T) {
@@ -343,6 +356,8 @@ func TestBrokenWhileRunning(t *testing.T) {
 				s.deleteTableNamed(stream.TableName)
 			}
 		}, want: map[Strategy][]Code{Stream: {Misconfigured}}},
+		{name: "its own tables refuse writes", breaks: func(s *site) { s.answers("ValidationException", ownWrite) }, want: all(Misconfigured)},
+		{name: "its own tables refuse empty strings", breaks: func(s *site) { s.answers("ValidationException", emptyString) }},
 		{name: "not allowed", breaks: refuse("AccessDeniedException"), want: all(AccessDenied)},
 		{name: "unknown credentials", breaks: refuse("UnrecognizedClientException"), want: all(Credentials)},
 		{name: "expired credentials that stay", fixed: true, breaks: refuse("ExpiredTokenException"), want: all(Credentials)},

@@ -11,7 +11,10 @@ import (
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
+	"github.com/mayflydb/mayfly/guard/internal/stream"
+	"github.com/mayflydb/mayfly/guard/internal/table"
 	"github.com/mayflydb/mayfly/internal/sdk"
+	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
 // guard's clients are copies of the caller's that log to guard's log and inspect each response: the
@@ -62,8 +65,37 @@ func (g *Guard) seeOutput(ctx context.Context, in middleware.InitializeInput, ne
 	out, meta, err := next.HandleInitialize(ctx, in)
 	if err == nil {
 		g.consumed(out.Result)
+	} else if own := ownTable(in.Parameters); own != "" {
+		if p := table.Refused(middleware.GetOperationName(ctx)+" on "+own, err); p != nil {
+			g.fail(p)
+		}
 	}
 	return out, meta, err
+}
+
+// ownTable returns the name of a table of guard's own that a call reads or writes items of; "" if it
+// is about another one.
+func ownTable(in any) (name string) {
+	switch in := in.(type) {
+	case *dynamodb.GetItemInput:
+		name = aws.ToString(in.TableName)
+	case *dynamodb.PutItemInput:
+		name = aws.ToString(in.TableName)
+	case *dynamodb.UpdateItemInput:
+		name = aws.ToString(in.TableName)
+	case *dynamodb.DeleteItemInput:
+		name = aws.ToString(in.TableName)
+	case *dynamodb.QueryInput:
+		name = aws.ToString(in.TableName)
+	case *dynamodb.BatchWriteItemInput:
+		for name = range in.RequestItems {
+			break
+		}
+	}
+	if name == lease.TableName || name == stream.TableName {
+		return name
+	}
+	return ""
 }
 
 // consumed counts the units in an output that has them.

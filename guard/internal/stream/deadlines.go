@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -184,11 +185,15 @@ func sortKey(at int64, k armed.Key) (sort string, whole bool) {
 	return sortText(at) + "/#" + hex.EncodeToString(hash[:]), false
 }
 
+// byScan is attrBy in the row of a scan. It sorts before the position of every record, and it is not
+// empty, which DynamoDB Local refused until 2020. Older versions have written "".
+const byScan = " "
+
 func (s *store) item(e *row) map[string]types.AttributeValue {
 	item := s.keyOf(e)
-	item[attrBy], item[attrTag] = attr.S(e.by), attr.Int(tagOf(e.by))
+	item[attrBy], item[attrTag] = attr.S(cmp.Or(e.by, byScan)), attr.Int(tagOf(e.by))
 	d := e.entry()
-	if d.Value != "" || d.At%1000 != 0 {
+	if d.Value != "" {
 		item[attrValue] = attr.S(d.Value)
 	}
 	if d.Version != "" {
@@ -220,7 +225,9 @@ func readRow(item map[string]types.AttributeValue) (*row, error) {
 		return nil, errNoDeadline
 	}
 	r := newRow(armed.Entry{Key: armed.Key(k), At: ms, Value: attr.String(item[attrValue]), Version: attr.String(item[attrVersion])})
-	r.by = attr.String(item[attrBy])
+	if r.by = attr.String(item[attrBy]); r.by == byScan {
+		r.by = ""
+	}
 	r.tag = tagOf(r.by)
 	return r, nil
 }
@@ -318,7 +325,7 @@ func (s *store) put(ctx context.Context, e *row) error {
 	}
 	out, err := s.db.PutItem(ctx, in)
 	if invariant.Enabled && err == nil {
-		before := attr.String(out.Attributes[attrBy])
+		before := strings.TrimSpace(attr.String(out.Attributes[attrBy]))
 		invariant.CheckUnless(before <= e.by, []invariant.Fault{invariant.OverwriteNewer}, "the row of record %q overwrites that of record %q", e.by, before)
 	}
 	return unlessUnmet(err)

@@ -90,6 +90,17 @@ func NotAllowed(operation, on string, err error) *Problem {
 	return nil
 }
 
+// Refused returns the problem if the endpoint does not accept a call on one of guard's own tables,
+// which no other attempt mends; else nil. doing names the operation and the table.
+func Refused(doing string, err error) *Problem {
+	switch retry.Code(err) {
+	case "ValidationException", "SerializationException", "UnknownOperationException", "NotImplementedException":
+		return &Problem{Code: Misconfigured, Message: "the endpoint refuses " + doing + ", a table of guard's own",
+			Next: "compare the table with docs/guard.md: delete it if something else has made it; otherwise the endpoint does not support the call, so use another strategy, or --deadlines DIR", Err: err}
+	}
+	return nil
+}
+
 // HasExpired reports whether the endpoint has rejected the credentials as expired.
 func HasExpired(err error) bool {
 	switch retry.Code(err) {
