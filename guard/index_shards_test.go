@@ -96,8 +96,14 @@ func TestFlawB5EndedHalfWay(t *testing.T) {
 	var n atomic.Int64
 	half := make(chan struct{})
 	tap.do(func(ctx context.Context, operation string, _ any) error {
-		if operation == "DeleteItem" && n.Add(1) == 100 {
+		if operation != "DeleteItem" {
+			return nil
+		}
+		switch i := n.Add(1); {
+		case i == 100:
 			<-half
+		case i > 100:
+			return errDead
 		}
 		return nil
 	})
@@ -116,6 +122,7 @@ func TestFlawB5EndedHalfWay(t *testing.T) {
 			t.Fatalf("the watermark is %d, but what expired at %d is there", mark, at)
 		}
 	}
+	tap.do(nil)
 	r = w.startSweeps(o)
 	r.await("the rest is gone", func() bool { return w.count() == 0 })
 }

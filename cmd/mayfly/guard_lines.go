@@ -245,8 +245,9 @@ func tableMetrics(tables []*guarded) (all []admin.GuardTable) {
 	for _, t := range tables {
 		s := t.Stats()
 		g := admin.GuardTable{Table: t.table, Armed: s.Armed, Due: s.Due, GivenUp: s.GivenUp, OldestOverdue: s.Overdue}
+		g.Problems = map[string]bool{string(guard.Skew): false, string(guard.NoStream): false}
 		for _, p := range t.Problems() {
-			g.Problems = append(g.Problems, string(p.Code))
+			g.Problems[string(p.Code)] = true
 		}
 		if cost := s.CostPerMillion(); !math.IsNaN(cost) {
 			g.USDPerMillion = cost

@@ -161,11 +161,11 @@ func guardedTables(tables func() []GuardTable) collector {
 	overdue := newDesc("mayfly_guard_oldest_overdue_ms", "How long ago the earliest of these passed, in milliseconds.", label)
 	cost := newDesc("mayfly_guard_cost_per_million_usd",
 		"Estimated cost of a million removals in US dollars, from the units consumed so far at the on-demand prices of us-east-1; absent before the first removal.", label)
-	problem := newDesc("mayfly_guard_problem", "1 for each problem that is open and may pass; absent without one.", label, "code")
+	problem := newDesc("mayfly_guard_problem", "1 while a problem is open that may pass, else 0.", label, "code")
 	return func(out scrape) {
 		for _, t := range tables() {
-			for _, code := range t.Problems {
-				out.gauge(problem, 1, t.Table, code)
+			for code, open := range t.Problems {
+				out.gauge(problem, oneIf(open), t.Table, code)
 			}
 			out.gauge(armed, float64(t.Armed), t.Table)
 			out.gauge(due, float64(t.Due), t.Table)

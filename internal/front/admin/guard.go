@@ -36,12 +36,12 @@ var guardEvents = map[string][2]string{
 // GuardTable is the state of a guarded table.
 type GuardTable struct {
 	Table         string
-	Armed         int           // deadlines in memory
-	Due           int           // those that have passed and whose removal is not done
-	GivenUp       int           // items whose removal failed at the last attempt
-	OldestOverdue time.Duration // the age of the earliest deadline that is Due; 0: none is
-	USDPerMillion float64       // estimated cost of a million removals; 0: not known yet
-	Problems      []string      // the codes of open problems
+	Armed         int             // deadlines in memory
+	Due           int             // those that have passed and whose removal is not done
+	GivenUp       int             // items whose removal failed at the last attempt
+	OldestOverdue time.Duration   // the age of the earliest deadline that is Due; 0: none is
+	USDPerMillion float64         // estimated cost of a million removals; 0: not known yet
+	Problems      map[string]bool // by code of a problem that may pass: whether it is open
 }
 
 // NewGuard returns the metrics of one process. It calls tables at every scrape.
