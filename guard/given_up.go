@@ -127,7 +127,7 @@ func (g *Guard) withoutResting(batch []armed.Removal) []armed.Removal {
 	others := batch[:0]
 	for _, f := range batch {
 		if g.given.rests(f.Entry, now) {
-			g.armed.End(f, armed.Failed)
+			g.end(f, armed.Failed)
 			continue
 		}
 		others = append(others, f)

@@ -24,8 +24,8 @@ func New(o Options) (*Guard, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	g := &Guard{o: o, log: slog.New(quietly{o.Logger.Handler()}), armed: armed.New(), pace: pace.New(o.MaxWCU), failures: make(chan *Problem, 1), checkEach: checkEach, patience: prepareLimit,
-		bad: newMessageFilter(), failed: newMessageFilter(), given: newGivenUp()}
+	g := &Guard{o: o, log: slog.New(quietly{o.Logger.Handler()}), armed: armed.New(), pace: pace.New(o.MaxWCU, o.MaxRate), failures: make(chan *Problem, 1), checkEach: checkEach, patience: prepareLimit,
+		bad: newMessageFilter(), failed: newMessageFilter(), given: newGivenUp(), allowance: newAllowance(o.MaxRemovals)}
 	g.readiness.yes = make(chan struct{})
 	g.troubles.changed = make(chan struct{}, 1)
 	g.wall, g.local = o.clock, o.clock

@@ -81,6 +81,11 @@ type Options struct {
 	// MaxWCU limits the writes of this worker's removals, in write units per second, over table and
 	// indexes. Each worker of a fleet has its own limit. Default: none.
 	MaxWCU float64
+	// MaxRate limits this worker's removals per second. Default: none.
+	MaxRate float64
+	// MaxRemovals ends Run with a problem, Limit, once this worker has removed so many items. A
+	// removal whose answer was lost counts. Default: none.
+	MaxRemovals int64
 	// Concurrency is how many removals are under way at most. Default: 64. Range: 1 to 1,024.
 	Concurrency int
 	// Batch is the number of removals in a transaction, each conditional; 0 removes one by one.
@@ -146,6 +151,11 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// limited reports whether the number of removals, or their rate, has a limit.
+func (o Options) limited() bool { return o.MaxRate > 0 || o.MaxRemovals > 0 }
+
+var errScheduleLimits = &option.Error{Options: []string{"MaxRate", "MaxRemovals"}, Err: errors.New("with the schedule strategy the Scheduler deletes items, without such limits")}
+
 // scanUnits is the default of MaxRCU for the scan strategy.
 const scanUnits = 100
 
@@ -172,6 +182,11 @@ func (o Options) check() error {
 	all.AddIf(o.Segments < 1 || o.Segments > 1_000_000, "Segments", "%d is not between 1 and 1,000,000", o.Segments)
 	all.AddIf(o.MaxRCU < 0, "MaxRCU", "%v is negative", o.MaxRCU)
 	all.AddIf(o.MaxWCU < 0, "MaxWCU", "%v is negative", o.MaxWCU)
+	all.AddIf(o.MaxRate < 0, "MaxRate", "%v is negative", o.MaxRate)
+	all.AddIf(o.MaxRemovals < 0, "MaxRemovals", "%d is negative", o.MaxRemovals)
+	if o.Strategy == Schedule && o.limited() {
+		all.Join(errScheduleLimits)
+	}
 	all.AddIf(o.Concurrency < 1 || o.Concurrency > 1024, "Concurrency", "%d is not between 1 and 1,024", o.Concurrency)
 	all.AddIf(o.Batch < 0 || o.Batch > 100, "Batch", "%d is not between 0 and 100", o.Batch)
 	all.AddIf(o.Mark != "" && (o.Mark == o.Attribute || o.Mark == o.Version), "Mark", "%q is an attribute with another use", o.Mark)

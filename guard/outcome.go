@@ -47,7 +47,7 @@ func (g *Guard) removed(f armed.Removal) {
 	late := time.Duration(max(g.latest()-f.At, 0)) * time.Millisecond
 	g.totals.addRemoval(late)
 	g.given.end(f.Entry)
-	g.armed.End(f, armed.Removed)
+	g.end(f, armed.Removed)
 	e := g.about(Removed, f.Key)
 	e.Late = late
 	g.observe(e)
@@ -55,7 +55,7 @@ func (g *Guard) removed(f armed.Removal) {
 
 func (g *Guard) refused(f armed.Removal) {
 	g.given.end(f.Entry)
-	g.armed.End(f, armed.Refused)
+	g.end(f, armed.Refused)
 	g.observe(g.about(Refused, f.Key))
 }
 
@@ -66,16 +66,17 @@ func (g *Guard) failure(ctx context.Context, f armed.Removal, err error) {
 		return
 	}
 	if errors.Is(err, errDoubt) { // the pump waits for the clock
-		g.armed.Retry(f, backoffFirst)
+		g.again(f, backoffFirst, false)
 		return
 	}
 	// guard ends: the outcome is unknown, and another worker finds the item again
 	if ctx.Err() != nil {
-		g.armed.Retry(f, time.Hour)
+		g.again(f, time.Hour, true)
 		return
 	}
 	e := g.about(Retried, f.Key)
 	e.Err = err
+	unknown := false
 	switch p := g.problem("DeleteItem", err); {
 	case p != nil:
 		g.fail(g.gone(p))
@@ -86,11 +87,25 @@ func (g *Guard) failure(ctx context.Context, f armed.Removal, err error) {
 		g.giveUp(f, err)
 		return
 	case !conflict(err):
+		unknown = true
 		g.notNow(f, err)
 		g.pace.Troubled()
 	}
-	g.armed.Retry(f, backoff(f.Tries, err))
+	g.again(f, backoff(f.Tries, err), unknown)
 	g.observe(e)
+}
+
+// end ends a removal with an outcome.
+func (g *Guard) end(f armed.Removal, how armed.Outcome) {
+	g.allowance.end(f, how == armed.Removed)
+	g.armed.End(f, how)
+}
+
+// again lets a removal rest before its next attempt. unknown is true if the endpoint may have made
+// the last one without answering.
+func (g *Guard) again(f armed.Removal, after time.Duration, unknown bool) {
+	g.allowance.again(f, unknown)
+	g.armed.Retry(f, after)
 }
 
 // giveUp ends a rejected removal. It logs that once for a while, however often the item is found.
@@ -104,7 +119,7 @@ func (g *Guard) giveUp(f armed.Removal, err error) {
 	case first:
 		g.log.Error("an item cannot be removed; guard tries again at growing intervals", "table", g.o.Table, "key", g.table.KeyJSON(f.Key), "error", err)
 	}
-	g.armed.End(f, armed.Failed)
+	g.end(f, armed.Failed)
 	e := g.about(Failed, f.Key)
 	e.Err = err
 	g.observe(e)

@@ -28,6 +28,7 @@ const (
 	Skew          = table.Skew
 	NoDate        = table.NoDate        // the endpoint does not send its time
 	Misconfigured = table.Misconfigured // another fault that the operator has to fix
+	Limit         = table.Limit         // as many items were removed as Options.MaxRemovals allows
 	// the endpoint cannot be reached, or does not work, at the beginning
 	Unavailable = table.Unavailable
 )

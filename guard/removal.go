@@ -62,7 +62,20 @@ func (g *Guard) pump(ctx context.Context, jobs chan<- []armed.Removal) error {
 			}
 			continue
 		}
-		batch, next := g.armed.Take(now, max(g.o.Batch, 1))
+		allowed, used := g.allowance.reserve(max(g.o.Batch, 1))
+		if used {
+			g.fail(g.allowance.problem(g.o.Table))
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		if allowed == 0 { // until a removal under way turns out not to be made
+			if err := g.sleep(ctx, clock.Never, g.allowance.freed); err != nil {
+				return err
+			}
+			continue
+		}
+		batch, next := g.armed.Take(now, allowed)
+		g.allowance.begin(allowed, batch)
 		if invariant.Enabled {
 			g.checkDue(batch)
 		}
@@ -181,7 +194,7 @@ func (g *Guard) spare(ctx context.Context, f armed.Removal) {
 		g.refused(f)
 	default:
 		g.log.Debug("an item would be removed now", "table", g.o.Table, "key", g.table.KeyJSON(f.Key), "deadline", time.UnixMilli(f.At).UTC())
-		g.armed.End(f, armed.Spared)
+		g.end(f, armed.Spared)
 		g.observe(g.about(Spared, f.Key))
 	}
 }

@@ -20,24 +20,25 @@ type Guard struct {
 	log  *slog.Logger
 	wall *clock.Clock // the machine's
 	// the same, but monotonic: it does not follow steps of the machine's clock
-	local    *clock.Clock
-	endpoint *endpointClock
-	db       *dynamodb.Client        // watched; with the caller's retries
-	once     *dynamodb.Client        // watched; without any
-	streams  *dynamodbstreams.Client // watched; nil without Options.Streams
-	watched  []*watchedCredentials   // of these, and of the Scheduler's client
-	table    *table.Table            // found by Run
-	armed    *armed.Set
-	pace     *pace.Pace
-	bad      *messageFilter // values that are no deadlines
-	failed   *messageFilter // rejected removals that were logged
-	given    *givenUp
-	passing  oncePerMinute // logged causes of transient failures
-	counts   counts
-	totals   totals
-	failures chan *Problem
-	items    atomic.Int64 // of the table, as the endpoint has last counted
-	waits    atomic.Int64 // ns: how long a wait GetRecords asks for at most; see boundWait
+	local     *clock.Clock
+	endpoint  *endpointClock
+	db        *dynamodb.Client        // watched; with the caller's retries
+	once      *dynamodb.Client        // watched; without any
+	streams   *dynamodbstreams.Client // watched; nil without Options.Streams
+	watched   []*watchedCredentials   // of these, and of the Scheduler's client
+	table     *table.Table            // found by Run
+	armed     *armed.Set
+	pace      *pace.Pace
+	bad       *messageFilter // values that are no deadlines
+	failed    *messageFilter // rejected removals that were logged
+	given     *givenUp
+	allowance *allowance
+	passing   oncePerMinute // logged causes of transient failures
+	counts    counts
+	totals    totals
+	failures  chan *Problem
+	items     atomic.Int64 // of the table, as the endpoint has last counted
+	waits     atomic.Int64 // ns: how long a wait GetRecords asks for at most; see boundWait
 
 	readiness readiness
 	troubles  troubles

@@ -14,11 +14,12 @@ import (
 // Pace limits the speed of removals. There is no limit at first. When the endpoint throttles,
 // guard's rate becomes a part of its recent throughput and grows steadily from there, so that guard
 // and the table's users share the spare capacity. When the limit has not mattered for a while, it
-// is lifted. MaxWCU may limit the consumed units besides.
+// is lifted. MaxWCU may limit the consumed units besides, and MaxRate the removals.
 type Pace struct {
-	elapsed clock.Elapsed
-	most    float64 // write units a second; 0: no bound
-	mu      struct {
+	elapsed  clock.Elapsed
+	most     float64 // write units a second; 0: no bound
+	mostRate float64 // removals a second; 0: no bound
+	mu       struct {
 		sync.Mutex
 		at      time.Duration // when balance and units were right
 		rate    float64       // removals a second; 0: no bound
@@ -26,6 +27,7 @@ type Pace struct {
 		cut     time.Duration // when it was cut last
 		balance float64       // removals that may begin; negative: one has to wait
 		units   float64       // write units that may be consumed
+		allowed float64       // removals that may begin, by mostRate
 		each    float64       // write units that a removal consumes, as a running mean
 
 		second    time.Duration // when the present second of counting began
@@ -48,10 +50,11 @@ const (
 	paceForget = 20 * time.Second
 )
 
-// New returns a Pace whose removals consume at most so many units per second; 0: no limit.
-func New(mostUnits float64) *Pace {
-	p := &Pace{elapsed: clock.Stopwatch(), most: mostUnits}
-	p.mu.each, p.mu.units = 1, min(mostUnits, 1)
+// New returns a Pace whose removals consume at most so many units per second, and are at most so
+// many per second; 0: no limit.
+func New(mostUnits, mostRate float64) *Pace {
+	p := &Pace{elapsed: clock.Stopwatch(), most: mostUnits, mostRate: mostRate}
+	p.mu.each, p.mu.units, p.mu.allowed = 1, min(mostUnits, 1), min(mostRate, 1)
 	return p
 }
 
@@ -82,11 +85,15 @@ func (p *Pace) take(n float64) time.Duration {
 	if p.most > 0 && p.mu.units < 0 {
 		wait = max(wait, -p.mu.units/p.most)
 	}
+	if p.mostRate > 0 && p.mu.allowed < 0 {
+		wait = max(wait, -p.mu.allowed/p.mostRate)
+	}
 	if wait > 0 {
 		return max(time.Duration(wait*float64(time.Second)), time.Millisecond)
 	}
 	p.mu.balance -= n
 	p.mu.units -= n * p.mu.each
+	p.mu.allowed -= n
 	return 0
 }
 
@@ -96,6 +103,7 @@ func (p *Pace) passLocked() {
 	passed := (t - p.mu.at).Seconds()
 	p.mu.at = t
 	p.mu.units = min(p.mu.units+passed*p.most, p.most/10+p.mu.each)
+	p.mu.allowed = min(p.mu.allowed+passed*p.mostRate, p.mostRate/20)
 	if p.mu.rate == 0 {
 		p.mu.balance = 0
 	} else {
@@ -166,8 +174,12 @@ func (p *Pace) Limit() float64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.passLocked()
-	if p.mu.rate == 0 {
-		return math.Inf(1)
+	most := math.Inf(1)
+	if p.mostRate > 0 {
+		most = p.mostRate
 	}
-	return p.mu.rate
+	if p.mu.rate == 0 {
+		return most
+	}
+	return min(p.mu.rate, most)
 }
