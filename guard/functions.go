@@ -30,9 +30,9 @@ const (
 	reserveMost  = 3 * time.Second
 )
 
-// call runs a guard for one call. work runs beside the removals, and returns when the removals it
-// needs have ended. ended, which may be nil, is called at the end.
-func (f *Functions) call(ctx context.Context, ended func(*Guard), work func(ctx context.Context, g *Guard) error) error {
+// call runs a guard for one call of a strategy. work runs beside the removals, and returns when the
+// removals it needs have ended. ended, which may be nil, is called at the end.
+func (f *Functions) call(ctx context.Context, by Strategy, ended func(*Guard), work func(ctx context.Context, g *Guard) error) error {
 	o := f.o
 	o.Strategy = Auto
 	if o.Attribute == "" {
@@ -49,9 +49,16 @@ func (f *Functions) call(ctx context.Context, ended func(*Guard), work func(ctx 
 		return err
 	}
 	f.attribute.Store(g.o.Attribute)
+	if by == Index {
+		if err := g.admit(ctx, by, "", true); err != nil {
+			return err
+		}
+	}
 	within, cancel := reserve(ctx)
 	defer cancel()
-	return g.work(within, once(func(ctx context.Context) error { return work(ctx, g) }))
+	err = g.work(within, once(func(ctx context.Context) error { return work(ctx, g) }))
+	g.refuseFirstPass(ctx, err)
+	return err
 }
 
 // reserve returns a context that ends a little before ctx, so that there is time to save and report

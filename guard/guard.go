@@ -13,6 +13,7 @@ import (
 
 	"github.com/mayflydb/mayfly/guard/internal/armed"
 	"github.com/mayflydb/mayfly/guard/internal/pace"
+	"github.com/mayflydb/mayfly/guard/internal/strategy"
 	"github.com/mayflydb/mayfly/guard/internal/table"
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/work/lease"
@@ -24,10 +25,11 @@ func New(o Options) (*Guard, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	g := &Guard{o: o, log: slog.New(quietly{o.Logger.Handler()}), armed: armed.New(), pace: pace.New(o.MaxWCU, o.MaxRate), failures: make(chan *Problem, 1), checkEach: checkEach, patience: prepareLimit,
+	g := &Guard{o: o, log: slog.New(quietly{o.Logger.Handler()}), armed: armed.New(), pace: pace.New(o.MaxWCU, o.MaxRate), failures: make(chan *Problem, 1), checkEach: checkEach, countMost: countMost, firstPassMin: firstPassMin, patience: prepareLimit,
 		bad: newMessageFilter(), failed: newMessageFilter(), given: newGivenUp(), allowance: newAllowance(o.MaxRemovals)}
 	g.readiness.yes = make(chan struct{})
 	g.troubles.changed = make(chan struct{}, 1)
+	g.first.ended = make(chan struct{}, 1)
 	g.wall, g.local = o.clock, o.clock
 	if o.clock == nil {
 		g.wall = clock.New()
@@ -47,14 +49,18 @@ func (g *Guard) Run(ctx context.Context) error {
 		}
 		return err
 	}
-	g.compareAttribute(ctx)
+	native, sure := g.nativeTTL(ctx)
 	name, s := g.choose(ctx)
+	if err := g.admit(ctx, name, native, sure); err != nil {
+		return strategy.EndOf(ctx, err)
+	}
 	if g.o.LocalClock {
 		g.log.Warn("guard takes this machine's clock for the endpoint's and would not notice a difference", "table", g.o.Table)
 	}
 	g.log.Info("guarding", "table", g.table.Name, "attribute", g.o.Attribute, "strategy", string(name), "dryRun", g.o.DryRun)
 	g.beReady(name, s)
 	err := g.work(ctx, s)
+	g.refuseFirstPass(ctx, err)
 	g.leaveNothing(ctx, err)
 	return err
 }
@@ -131,6 +137,7 @@ func (g *Guard) work(ctx context.Context, s runner) error {
 	found := make(chan error, 1)
 	all.Go(func() { found <- s.Run(finding) })
 	all.Go(func() { g.watchTable(removing) })
+	all.Go(func() { g.followFirstPass(removing) })
 	all.Go(func() {
 		if p := g.problem("Scan", g.fallBack(finding)); p != nil {
 			g.fail(p)

@@ -81,6 +81,13 @@ type Options struct {
 	// MaxWCU limits the writes of this worker's removals, in write units per second, over table and
 	// indexes. Each worker of a fleet has its own limit. Default: none.
 	MaxWCU float64
+	// AcceptOverdue accepts that so many items are overdue when guard begins, or any number if it is
+	// negative. Without it, guard ends with a problem, ManyOverdue, before its first removal if more
+	// than 1,000 items, or 10 % of those read, are overdue by more than a day, or if any are overdue
+	// and the table's own TTL does not use Attribute. It counts up to 100,000 items, for up to 10 s,
+	// and estimates the rest. Guard asks once for each table and attribute: it notes the answer in
+	// the table mayfly.leases. StreamRecords and dry runs count nothing.
+	AcceptOverdue int64
 	// MaxRate limits this worker's removals per second. Default: none.
 	MaxRate float64
 	// MaxRemovals ends Run with a problem, Limit, once this worker has removed so many items. A

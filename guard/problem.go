@@ -28,7 +28,10 @@ const (
 	Skew          = table.Skew
 	NoDate        = table.NoDate        // the endpoint does not send its time
 	Misconfigured = table.Misconfigured // another fault that the operator has to fix
-	Limit         = table.Limit         // as many items were removed as Options.MaxRemovals allows
+	// so many items are overdue that the attribute may be a wrong one: see Options.AcceptOverdue. The
+	// cause is an *Overdue
+	ManyOverdue = table.ManyOverdue
+	Limit       = table.Limit // as many items were removed as Options.MaxRemovals allows
 	// the endpoint cannot be reached, or does not work, at the beginning
 	Unavailable = table.Unavailable
 )

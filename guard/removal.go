@@ -17,6 +17,9 @@ import (
 // same key replaces an earlier one. arm never blocks. The armer gets the outcome once; it must not
 // block, and may arm and disarm.
 func (g *Guard) arm(e armed.Entry) {
+	if !g.first.sees(g, e) {
+		return
+	}
 	g.armed.Arm(e)
 	g.observe(g.about(Armed, e.Key))
 }

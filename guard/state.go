@@ -40,10 +40,13 @@ type Guard struct {
 	items     atomic.Int64 // of the table, as the endpoint has last counted
 	waits     atomic.Int64 // ns: how long a wait GetRecords asks for at most; see boundWait
 
-	readiness readiness
-	troubles  troubles
-	checkEach time.Duration // between two checks of the table; tests change it
-	patience  time.Duration // prepareLimit; tests change it
+	readiness    readiness
+	first        firstPass
+	troubles     troubles
+	checkEach    time.Duration // between two checks of the table; tests change it
+	countMost    int64         // items; tests change it
+	firstPassMin time.Duration // tests change it
+	patience     time.Duration // prepareLimit; tests change it
 
 	// Attribute comes from the native TTL; set before a strategy runs
 	attributeFound bool

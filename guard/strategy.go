@@ -117,5 +117,8 @@ func (v verbs) Report(what strategy.What, err error) {
 }
 
 func (v verbs) Progress(p strategy.Progress) {
+	if p.Ended {
+		strategy.Nudge(v.g.first.ended)
+	}
 	v.g.report(Progress{Doing: Doing(p.Doing), Done: p.Done, Total: p.Total, Unit: p.Unit, Ended: p.Ended, Left: p.Left})
 }

@@ -41,7 +41,7 @@ func (f *Functions) StreamRecords(ctx context.Context, event events.DynamoDBEven
 		return events.DynamoDBEventResponse{}, nil
 	}
 	b := &batch{event.Records, make([]bool, len(event.Records)), make(chan struct{}), sync.Mutex{}, len(event.Records)}
-	if err := f.call(ctx, nil, b.run); err != nil {
+	if err := f.call(ctx, Schedule, nil, b.run); err != nil {
 		return events.DynamoDBEventResponse{}, err
 	}
 	return b.answer(), nil

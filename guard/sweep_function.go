@@ -35,7 +35,7 @@ func Sweep(ctx context.Context, o Options, at time.Time) (SweepReport, error) {
 
 // Sweep is the function of that name.
 func (f *Functions) Sweep(ctx context.Context, at time.Time) (r SweepReport, err error) {
-	err = f.call(ctx, func(g *Guard) {
+	err = f.call(ctx, Index, func(g *Guard) {
 		s := g.Stats()
 		r.Removed, r.Refused, r.Spared, r.Failed, r.BadTTLs = s.Counts[Removed], s.Counts[Refused], s.Counts[Spared], s.Counts[Failed], s.Counts[BadValue]
 		r.MaxLate, r.Read, r.Write = s.Lateness.Max.Seconds(), s.Read, s.Write

@@ -194,19 +194,3 @@ func (g *Guard) attributeGone(ctx context.Context) *Problem {
 	return &Problem{Code: NoAttribute, Message: fmt.Sprintf("the TTL attribute of table %s was %s when guard started; now %s", g.o.Table, g.o.Attribute, state),
 		Next: "name the attribute with the deadlines (--attribute), or start guard again to use the table's own TTL attribute"}
 }
-
-// compareLimit is how long the comparison may delay the beginning.
-const compareLimit = 5 * time.Second
-
-// compareAttribute warns if the table's native TTL uses another attribute than Options, which may
-// be intended or a mistake. An error is no problem.
-func (g *Guard) compareAttribute(ctx context.Context) {
-	if g.attributeFound {
-		return
-	}
-	ctx, cancel := context.WithTimeout(optional(ctx), compareLimit)
-	defer cancel()
-	if native, err := table.TTLAttribute(ctx, g.db, g.o.Table); err == nil && native != "" && native != g.o.Attribute {
-		g.log.Warn("the table's own TTL uses another attribute, so it does not back up this one", "table", g.o.Table, "attribute", g.o.Attribute, "native", native)
-	}
-}

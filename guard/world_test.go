@@ -292,7 +292,7 @@ func (w *world) count() (n int) {
 // options returns options for a guard of the world's table; tests change them.
 func (w *world) options(s Strategy) Options {
 	return Options{
-		DB: w.db, Streams: w.streams, Table: worldTable, Attribute: "ttl", Strategy: s, Alone: true, clock: w.local, LocalClock: w.local != nil,
+		DB: w.db, Streams: w.streams, Table: worldTable, Attribute: "ttl", Strategy: s, Alone: true, clock: w.local, LocalClock: w.local != nil, AcceptOverdue: -1,
 		Logger: slog.New(slog.NewTextHandler(writerTo{w.t}, nil)),
 	}
 }

@@ -123,6 +123,15 @@ func (x *Strategy) find() error {
 	return nil
 }
 
+// Chosen returns the name of the index that the strategy sweeps.
+func Chosen(e *strategy.Env, o Options) (string, error) {
+	x, why := findIndex(e.Table, o.IndexName)
+	if why != nil {
+		return "", why
+	}
+	return x.name, nil
+}
+
 // Offered reports whether the strategy can be chosen without being asked for: the table has a named
 // index, one with a known partition key, or one whose layout Init has stored.
 func Offered(ctx context.Context, e *strategy.Env, o Options) bool {

@@ -36,6 +36,7 @@ const (
 	Skew          Code = "Skew"
 	NoDate        Code = "NoDate"        // the endpoint does not send its time
 	Misconfigured Code = "Misconfigured" // another fault that the operator has to fix
+	ManyOverdue   Code = "ManyOverdue"   // so many items are overdue that somebody has to accept it
 	Limit         Code = "Limit"         // as many items were removed as allowed
 	// the endpoint cannot be reached, or does not work, at the beginning
 	Unavailable Code = "Unavailable"
