@@ -111,9 +111,9 @@ func (a *allowance) giveBackLocked(n int) {
 func (a *allowance) problem(table string) *Problem {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	message := fmt.Sprintf("guard has removed %d items from table %s, as many as it may", a.mu.made, table)
+	message := fmt.Sprintf("the limit of removals from table %s is reached: %d", table, a.mu.made)
 	if n := len(a.mu.doubtful); n > 0 {
-		message = fmt.Sprintf("guard has removed %d items from table %s, and perhaps %d more, as the endpoint did not answer: together as many as it may", a.mu.made, table, n)
+		message += fmt.Sprintf(", and perhaps %d more, as the endpoint did not answer", n)
 	}
 	return &Problem{Code: Limit, Message: message, Next: "check that they were the right ones; start guard again to remove more (--max-removals)"}
 }

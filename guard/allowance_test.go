@@ -13,7 +13,7 @@ import (
 // wantLimit ends the test unless guard has ended because it has removed as many items as it may.
 func (r *guarding) wantLimit() {
 	r.t.Helper()
-	<-r.over
+	r.awaitEnd()
 	var p *Problem
 	if err := r.stop(); !errors.As(err, &p) || p.Code != Limit {
 		r.t.Fatalf("guard ended with %v", err)
@@ -48,7 +48,7 @@ func TestMaxRemovals(t *testing.T) {
 	}
 }
 
-// A removal whose answer was lost counts: no more items go than are allowed, whatever is lost.
+// A removal whose answer was lost counts: no more items go than are allowed.
 func TestMaxRemovalsOfLostAnswers(t *testing.T) {
 	for _, made := range []bool{true, false} {
 		t.Run(fmt.Sprint("made ", made), func(t *testing.T) {

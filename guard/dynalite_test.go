@@ -98,7 +98,7 @@ func (e *elsewhere) guards(o Options, place func(n int, ttl int64) map[string]ty
 		early int
 	)
 	o.DB, o.Table, o.Attribute, o.Period, o.Segments = e.db, worldTable, "ttl", time.Second, 2
-	o.Logger = nil
+	o.Logger, o.AcceptOverdue = nil, -1 // under load the first are due when guard begins
 	o.Observe = func(event Event) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -187,7 +187,7 @@ func TestDynaliteInit(t *testing.T) {
 		t.Errorf("reports %+v", report)
 	}
 	w := &world{t: t}
-	o := Options{DB: e.db, Table: worldTable, Attribute: "ttl", Strategy: Index, Period: time.Second, Alone: true}
+	o := Options{DB: e.db, Table: worldTable, Attribute: "ttl", Strategy: Index, Period: time.Second, Alone: true, AcceptOverdue: -1}
 	w.start(o).awaitCount(Removed, 60)
 	if time.Now().Unix() < soon {
 		t.Error("removed early")

@@ -61,7 +61,7 @@ func TestStreamStalls(t *testing.T) {
 					l := newLine(nil)
 					var lines bytes.Buffer
 					var mu sync.Mutex
-					o := l.lay(Options{DB: w.db, Streams: w.streams, Table: worldTable, Attribute: "ttl", Strategy: Stream, Alone: alone, LocalClock: true})
+					o := l.lay(Options{DB: w.db, Streams: w.streams, Table: worldTable, Attribute: "ttl", Strategy: Stream, Alone: alone, LocalClock: true, AcceptOverdue: -1})
 					o.Logger = slog.New(slog.NewTextHandler(lockedWriter{&mu, &lines}, nil))
 					if name == "no open shard" { // as dynoxide from the first record on
 						l.set(fault)
@@ -177,7 +177,7 @@ func TestDynoxideLaterItems(t *testing.T) {
 	e, w := &elsewhere{t, db}, &world{t: t}
 	e.put(0, time.Now().Unix()+100_000, nil)
 	start := func(streams *dynamodbstreams.Client) *guarding {
-		g := mustNew(t, Options{DB: db, Streams: streams, Table: worldTable, Attribute: "ttl", Strategy: Stream, Alone: true})
+		g := mustNew(t, Options{DB: db, Streams: streams, Table: worldTable, Attribute: "ttl", Strategy: Stream, Alone: true, AcceptOverdue: -1})
 		g.checkEach = 2 * time.Second
 		return w.run(g, nil)
 	}

@@ -25,7 +25,7 @@ import (
 
 const (
 	overdueAge  = 24 * time.Hour // an item is long overdue after that
-	overdueMost = 1_000          // long overdue items that need nobody's consent
+	overdueMost = 1_000          // long overdue items that need no consent
 	overduePart = 10             // and they are at most one in so many
 	countMost   = 100_000        // items that are counted before the first removal
 	// a pass may seem to have ended while leases on its other parts are still to be taken
@@ -74,13 +74,13 @@ func (o *Overdue) problem() *Problem {
 	if o.Whole {
 		of = fmt.Sprintf("of the %d items in table %s", o.Read, o.Table)
 	}
-	message := fmt.Sprintf("%d %s are overdue by more than a day by their attribute %s", o.Items, of, o.Attribute)
+	message := fmt.Sprintf("overdue by more than a day by the attribute %s: %d %s", o.Attribute, o.Items, of)
 	if o.Age == 0 {
-		own := "the table's own TTL is off"
+		own := "whose own TTL is off"
 		if o.Native != "" {
-			own = fmt.Sprintf("the table's own TTL uses %s", o.Native)
+			own = "whose own TTL uses " + o.Native
 		}
-		message = fmt.Sprintf("%d %s are overdue by their attribute %s, and %s", o.Items, of, o.Attribute, own)
+		message = fmt.Sprintf("overdue by the attribute %s: %d %s, %s", o.Attribute, o.Items, of, own)
 	}
 	return &Problem{Code: ManyOverdue, Message: message, Err: o,
 		Next: fmt.Sprintf("check that %s is the deadline; if these items are to be removed, say so once (--accept-overdue %d, or any)", o.Attribute, max(o.Estimate, 1))}
@@ -94,7 +94,8 @@ type firstPass struct {
 	ended    chan struct{} // has an element when the strategy has gone through the table
 	mu       struct {
 		sync.Mutex
-		armed    int64 // overdue ones
+		armed    int64              // overdue ones
+		known    map[armed.Key]bool // the first countMost of them; a further one may count twice
 		examples []OverdueItem
 	}
 }
@@ -111,7 +112,7 @@ func (g *Guard) rowOfAttribute() string {
 	return fmt.Sprintf("%s/%d", g.o.Attribute, g.table.Created.UnixMilli())
 }
 
-// admit returns a problem if so many items are overdue that somebody has to accept it first.
+// admit returns a problem if so many items are overdue that the caller has to accept it first.
 func (g *Guard) admit(ctx context.Context, by Strategy, native string, sure bool) error {
 	if g.o.DryRun {
 		return nil
@@ -179,7 +180,7 @@ func (g *Guard) overdueItem(e armed.Entry) OverdueItem {
 	return OverdueItem{Key: json.RawMessage(g.table.KeyJSON(e.Key)), Deadline: time.UnixMilli(e.At).UTC()}
 }
 
-// overdueAllowed returns how many overdue items need nobody's consent, or have it.
+// overdueAllowed returns how many overdue items need no consent, or have it.
 func (g *Guard) overdueAllowed(o *Overdue) int64 {
 	switch {
 	case g.o.AcceptOverdue != 0:
@@ -207,11 +208,20 @@ func (f *firstPass) sees(g *Guard, e armed.Entry) bool {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.mu.known[e.Key] {
+		return true
+	}
 	f.mu.armed++
 	if len(f.mu.examples) < backlog.ExamplesMost {
 		f.mu.examples = append(f.mu.examples, g.overdueItem(e))
 	}
 	if f.mu.armed <= g.overdueAllowed(&f.found) {
+		if f.mu.known == nil {
+			f.mu.known = map[armed.Key]bool{}
+		}
+		if len(f.mu.known) < countMost {
+			f.mu.known[e.Key] = true
+		}
 		return true
 	}
 	found := f.found
@@ -235,12 +245,19 @@ func (g *Guard) followFirstPass(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	}
-	g.first.counting.Store(false)
+	g.first.endCounting()
 	if err := g.decide(ctx, decision{Accepted: true}); err != nil && ctx.Err() == nil {
 		if p, ok := errors.AsType[*Problem](err); ok {
 			g.fail(p)
 		}
 	}
+}
+
+func (f *firstPass) endCounting() {
+	f.counting.Store(false)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.known = nil
 }
 
 const decideLimit = 5 * time.Second

@@ -17,7 +17,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
-// asked returns options of a guard that nobody has accepted anything for.
+// asked returns options of a guard that has to ask for overdue items.
 func (w *world) asked(s Strategy) Options {
 	o := w.options(s)
 	o.AcceptOverdue = 0
@@ -71,8 +71,8 @@ func withWindow(w *world, name, ttl string) {
 	}
 }
 
-// A table whose items are mostly long overdue stays as it is, with each strategy, until somebody has
-// accepted it; then it never asks again.
+// A table whose items are mostly long overdue stays as it is, with each strategy, until its overdue
+// items are accepted; then guard never asks again.
 func TestManyOverdue(t *testing.T) {
 	for _, s := range []Strategy{Scan, Stream, Index, Auto} {
 		t.Run("strategy "+string(s), func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestManyOverdue(t *testing.T) {
 	}
 }
 
-// What needs nobody's consent, and what does.
+// Which overdue items go at once, and which need consent.
 func TestAdmit(t *testing.T) {
 	for _, c := range []struct {
 		name                string
@@ -186,6 +186,19 @@ func TestAcceptedOtherwise(t *testing.T) {
 	w.wantManyOverdue(o, 1)
 }
 
+// awaitEnd waits until guard has ended.
+func (r *guarding) awaitEnd() {
+	r.t.Helper()
+	await(r.t, "guard has ended", func() bool {
+		select {
+		case <-r.over:
+			return true
+		default:
+			return false
+		}
+	})
+}
+
 // sampled runs a guard that counts a few items of the table, none of which is overdue.
 func (w *world) sampled(o Options, least time.Duration) *guarding {
 	w.t.Helper()
@@ -224,7 +237,7 @@ func TestManyOverdueLater(t *testing.T) {
 	o := w.asked(Scan)
 	o.Segments = 3
 	r := w.sampled(o, firstPassMin)
-	<-r.over
+	r.awaitEnd()
 	var found *Overdue
 	if err := r.stop(); !errors.As(err, &found) || found.Items != 1001 || found.Whole || len(found.Examples) != 10 {
 		t.Fatalf("guard ended with %v", err)
@@ -233,7 +246,11 @@ func TestManyOverdueLater(t *testing.T) {
 	if left < 3_500 {
 		t.Errorf("%d items are left", left)
 	}
-	w.wantManyOverdue(o, left)
+	r = w.sampled(o, firstPassMin)
+	r.awaitEnd()
+	if err := r.stop(); !errors.As(err, &found) || w.count() != left {
+		t.Fatalf("guard ended with %v, %d items are left of %d", err, w.count(), left)
+	}
 	o.AcceptOverdue = 1_500
 	r = w.sampled(o, 0)
 	r.awaitCount(Removed, int64(left-3_000))
@@ -264,7 +281,7 @@ func TestAdmitWithoutTTLAnswers(t *testing.T) {
 	}
 }
 
-// A sweep of the function counts as well, and asks nobody for the TTL.
+// A sweep of the function counts as well, without asking for the table's TTL.
 func TestManyOverdueSweep(t *testing.T) {
 	w := newWorld(t, withWindows)
 	for i := range 20 {

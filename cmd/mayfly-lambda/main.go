@@ -14,6 +14,8 @@
 //	sweep:  MAYFLY_INDEX, MAYFLY_GRANULARITY, MAYFLY_SHARDS, MAYFLY_MAX_RCU, MAYFLY_BATCH, MAYFLY_MARK
 //	        MAYFLY_AHEAD    how long after the event a call waits for deadlines, such as 55s: items go at their instant, and the function runs all the time; default: 0
 //	        MAYFLY_ALONE    true: calls never overlap
+//	        MAYFLY_ACCEPT_OVERDUE  accept so many overdue items at the first sweep, or any; see docs/guard.md
+//	        MAYFLY_MAX_RATE, MAYFLY_MAX_REMOVALS  limits of a call: removals a second, and in total
 //	stream: MAYFLY_ROLE          ARN of the role that the schedules run as
 //	        MAYFLY_DEAD_LETTERS  ARN of the queue for deletions that the schedules could not make
 //

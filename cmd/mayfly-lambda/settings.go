@@ -37,25 +37,38 @@ const (
 
 // variables are the environment variables, each with its setter.
 var variables = map[string]func(s *settings, value string) error{
-	"MAYFLY_HANDLER":      func(s *settings, v string) error { s.kind = v; return nil },
-	"MAYFLY_TABLE":        func(s *settings, v string) error { s.options.Table = v; return nil },
-	"MAYFLY_ATTRIBUTE":    func(s *settings, v string) error { s.options.Attribute = v; return nil },
-	"MAYFLY_VERSION":      func(s *settings, v string) error { s.options.Version = v; return nil },
-	"MAYFLY_INDEX":        func(s *settings, v string) error { s.options.IndexName = v; return nil },
-	"MAYFLY_MARK":         func(s *settings, v string) error { s.options.Mark = v; return nil },
-	"MAYFLY_ROLE":         func(s *settings, v string) error { s.options.Role = v; return nil },
-	"MAYFLY_DEAD_LETTERS": func(s *settings, v string) error { s.options.DeadLetters = v; return nil },
-	"MAYFLY_GRANULARITY":  func(s *settings, v string) error { return parse(&s.options.Granularity, v, time.ParseDuration) },
-	"MAYFLY_MAX_SKEW":     func(s *settings, v string) error { return parse(&s.options.MaxSkew, v, time.ParseDuration) },
-	"MAYFLY_LOCAL_CLOCK":  func(s *settings, v string) error { return parse(&s.options.LocalClock, v, strconv.ParseBool) },
-	"MAYFLY_AHEAD":        func(s *settings, v string) error { return parse(&s.ahead, v, time.ParseDuration) },
-	"MAYFLY_SHARDS":       func(s *settings, v string) error { return parse(&s.options.Shards, v, strconv.Atoi) },
-	"MAYFLY_CONCURRENCY":  func(s *settings, v string) error { return parse(&s.options.Concurrency, v, strconv.Atoi) },
-	"MAYFLY_BATCH":        func(s *settings, v string) error { return parse(&s.options.Batch, v, strconv.Atoi) },
-	"MAYFLY_MAX_RCU":      func(s *settings, v string) error { return parse(&s.options.MaxRCU, v, number) },
-	"MAYFLY_MAX_WCU":      func(s *settings, v string) error { return parse(&s.options.MaxWCU, v, number) },
-	"MAYFLY_DRY_RUN":      func(s *settings, v string) error { return parse(&s.options.DryRun, v, strconv.ParseBool) },
-	"MAYFLY_ALONE":        func(s *settings, v string) error { return parse(&s.options.Alone, v, strconv.ParseBool) },
+	"MAYFLY_HANDLER":        func(s *settings, v string) error { s.kind = v; return nil },
+	"MAYFLY_TABLE":          func(s *settings, v string) error { s.options.Table = v; return nil },
+	"MAYFLY_ATTRIBUTE":      func(s *settings, v string) error { s.options.Attribute = v; return nil },
+	"MAYFLY_VERSION":        func(s *settings, v string) error { s.options.Version = v; return nil },
+	"MAYFLY_INDEX":          func(s *settings, v string) error { s.options.IndexName = v; return nil },
+	"MAYFLY_MARK":           func(s *settings, v string) error { s.options.Mark = v; return nil },
+	"MAYFLY_ROLE":           func(s *settings, v string) error { s.options.Role = v; return nil },
+	"MAYFLY_DEAD_LETTERS":   func(s *settings, v string) error { s.options.DeadLetters = v; return nil },
+	"MAYFLY_GRANULARITY":    func(s *settings, v string) error { return parse(&s.options.Granularity, v, time.ParseDuration) },
+	"MAYFLY_MAX_SKEW":       func(s *settings, v string) error { return parse(&s.options.MaxSkew, v, time.ParseDuration) },
+	"MAYFLY_LOCAL_CLOCK":    func(s *settings, v string) error { return parse(&s.options.LocalClock, v, strconv.ParseBool) },
+	"MAYFLY_AHEAD":          func(s *settings, v string) error { return parse(&s.ahead, v, time.ParseDuration) },
+	"MAYFLY_SHARDS":         func(s *settings, v string) error { return parse(&s.options.Shards, v, strconv.Atoi) },
+	"MAYFLY_CONCURRENCY":    func(s *settings, v string) error { return parse(&s.options.Concurrency, v, strconv.Atoi) },
+	"MAYFLY_BATCH":          func(s *settings, v string) error { return parse(&s.options.Batch, v, strconv.Atoi) },
+	"MAYFLY_MAX_RCU":        func(s *settings, v string) error { return parse(&s.options.MaxRCU, v, number) },
+	"MAYFLY_MAX_WCU":        func(s *settings, v string) error { return parse(&s.options.MaxWCU, v, number) },
+	"MAYFLY_MAX_RATE":       func(s *settings, v string) error { return parse(&s.options.MaxRate, v, number) },
+	"MAYFLY_MAX_REMOVALS":   func(s *settings, v string) error { return parse(&s.options.MaxRemovals, v, integer) },
+	"MAYFLY_ACCEPT_OVERDUE": func(s *settings, v string) error { return parse(&s.options.AcceptOverdue, v, numberOrAny) },
+	"MAYFLY_DRY_RUN":        func(s *settings, v string) error { return parse(&s.options.DryRun, v, strconv.ParseBool) },
+	"MAYFLY_ALONE":          func(s *settings, v string) error { return parse(&s.options.Alone, v, strconv.ParseBool) },
+}
+
+func integer(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) }
+
+// numberOrAny reads a number of items, or -1 for any number.
+func numberOrAny(text string) (int64, error) {
+	if text == "any" {
+		return -1, nil
+	}
+	return integer(text)
 }
 
 func number(text string) (float64, error) { return strconv.ParseFloat(text, 64) }

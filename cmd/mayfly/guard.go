@@ -54,12 +54,14 @@ const (
 	exitForbidden   = 4 // credentials or permissions
 	exitClock       = 5 // the endpoint's clock
 	exitUnavailable = 6 // no answer from the endpoint; a later attempt may work
+	exitLimit       = 7 // a limit of removals, or overdue items that somebody has to accept
 )
 
 var guardExits = map[guard.Code]int{
 	guard.AccessDenied: exitForbidden, guard.Credentials: exitForbidden,
 	guard.Skew: exitClock, guard.NoDate: exitClock,
 	guard.Unavailable: exitUnavailable,
+	guard.ManyOverdue: exitLimit, guard.Limit: exitLimit,
 }
 
 // adviseCredentials returns the error with the exit code for missing credentials, if it is one.
@@ -96,6 +98,9 @@ type guardError struct{ problem *guard.Problem }
 func (g *guardError) Error() string {
 	if g.problem.Err == nil {
 		return g.problem.Message
+	}
+	if found := (*guard.Overdue)(nil); errors.As(g.problem.Err, &found) {
+		return g.problem.Message + examplesOf(found)
 	}
 	if errors.Is(g.problem.Err, context.DeadlineExceeded) {
 		return g.problem.Message + " in time"

@@ -110,6 +110,11 @@ func TestGuardExits(t *testing.T) {
 			change := func(h http.Header) { h.Set("Date", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)) }
 			a.header.Store(&change)
 		}, want: 5, says: "clock"},
+		{name: "many overdue", breaks: func(_ *awry, table string) { putExpired(t, direct, table, "old", 48*time.Hour) }, want: 7, says: "overdue since"},
+		{name: "many overdue, accepted", args: []string{"--accept-overdue", "1", "--max-removals", "1"},
+			breaks: func(_ *awry, table string) { putExpired(t, direct, table, "old", 48*time.Hour) }, want: 7, says: "is reached: 1"},
+		{name: "as many as allowed", args: []string{"--max-removals", "1"}, breaks: func(_ *awry, table string) { putExpired(t, direct, table, "a", time.Second) }, want: 7, says: "is reached: 1"},
+		{name: "no number", args: []string{"--accept-overdue", "all"}, want: 2, says: "neither a number of items nor any"},
 		{name: "nobody there", breaks: func(a *awry, _ string) { a.Close() }, want: 6, says: "does not answer"},
 		{name: "flags", args: []string{"--batch", "101"}, want: 2, says: "--batch"},
 
@@ -122,6 +127,7 @@ func TestGuardExits(t *testing.T) {
 			}
 		}, want: 3, says: "table"},
 		{name: "asked to end", later: nil, want: 0},
+		{name: "after a time", args: []string{"--stop-after", "2s"}, later: func(*awry, string) {}, want: 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			table := "table" + strconv.Itoa(i)
@@ -170,6 +176,16 @@ func TestGuardExits(t *testing.T) {
 				t.Errorf("%d calls were made in vain", n)
 			}
 		})
+	}
+}
+
+// putExpired writes an item that has been overdue for a while.
+func putExpired(t *testing.T, c *dynamodb.Client, table, name string, since time.Duration) {
+	t.Helper()
+	if _, err := c.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: map[string]types.AttributeValue{
+		"id": &types.AttributeValueMemberS{Value: name}, "expires": &types.AttributeValueMemberN{Value: strconv.FormatInt(time.Now().Add(-since).Unix(), 10)},
+	}}); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -38,10 +38,11 @@ type guardRunCommand struct {
 	MaxRCU      float64 `name:"max-rcu" help:"Most read units a second for scans and sweeps. Default: 100 for the scan strategy, else no limit." placeholder:"N"`
 	Concurrency int     `help:"Parallel removals, up to 1,024." default:"64"`
 	Batch       int     `help:"Removals in one transaction, up to 100; 0 uses no transactions." default:"0"`
-	DryRun      bool    `help:"Remove nothing; report what would be removed."`
-	Mark        string  `help:"Attribute to set to the TTL value right before the removal, so that stream readers can tell expiries from deletions." placeholder:"NAME"`
-	Archive     string  `help:"Where to send each item before its removal: the ARN or name of a target, with --targets; or, for a table of mayfly series, Parquet files: parquet:DIR or s3://bucket/prefix." placeholder:"ARN"`
-	Targets     string  `help:"File of targets; see docs/targets.md." placeholder:"FILE"`
+	limitFlags
+	DryRun  bool   `help:"Remove nothing; report what would be removed."`
+	Mark    string `help:"Attribute to set to the TTL value right before the removal, so that stream readers can tell expiries from deletions." placeholder:"NAME"`
+	Archive string `help:"Where to send each item before its removal: the ARN or name of a target, with --targets; or, for a table of mayfly series, Parquet files: parquet:DIR or s3://bucket/prefix." placeholder:"ARN"`
+	Targets string `help:"File of targets; see docs/targets.md." placeholder:"FILE"`
 
 	ArchiveWait time.Duration `help:"How long an item waits for others to share a Parquet file, from 1ms to 1m. Its removal is as much later." default:"100ms"`
 
@@ -68,8 +69,9 @@ func (guardRunCommand) Help() string {
 
 Items are removed at their deadlines by the endpoint's clock, never before, and never if they were renewed. Start as many
 workers as you like: they share the tables. Exit codes: 3 if the table, its stream or its index is not suitable, 4 for
-credentials and permissions, 5 for the clock, 6 if the endpoint does not answer. Standard output lists removals, standard
-error has the log; on a terminal a bar shows the progress of scans.`
+credentials and permissions, 5 for the clock, 6 if the endpoint does not answer, 7 for overdue items that nobody has
+accepted and for --max-removals. Standard output lists removals, standard error has the log; on a terminal a bar shows the
+progress of scans.`
 }
 
 // Run guards the tables until ctx is done, or guarding one of them fails.
@@ -97,7 +99,7 @@ func (c guardRunCommand) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return errors.Join(err, shutDeadlines())
 	}
-	err = c.guard(ctx, s, bar, e, base)
+	err = c.guardAsking(ctx, s, bar, e, base)
 	return errors.Join(err, shutArchive(), shutDeadlines())
 }
 
@@ -115,7 +117,7 @@ func (c guardRunCommand) check() error {
 	case c.SchedulerEndpoint != "" && c.Strategy != string(guard.Schedule):
 		return misused(errors.New("--scheduler-endpoint works only with the schedule strategy"), "drop --scheduler-endpoint, or use --strategy schedule")
 	}
-	return c.checkArchive()
+	return errors.Join(c.checkArchive(), c.limitFlags.check())
 }
 
 // options returns the options that all tables share.
@@ -125,6 +127,7 @@ func (c guardRunCommand) options(e *endpoint) guard.Options {
 		Segments: c.Segments, MaxRCU: c.MaxRCU, MaxWCU: c.MaxWCU, Concurrency: c.Concurrency, Batch: c.Batch, DryRun: c.DryRun, Mark: c.Mark, Role: c.SchedulerRole, DeadLetters: c.SchedulerQueue,
 		MaxSkew: c.MaxSkew, LocalClock: c.localClock(), Lease: c.Lease, Owner: c.worker(), Alone: c.Alone,
 	}
+	c.limitFlags.apply(&o)
 	if c.Strategy != "auto" {
 		o.Strategy = guard.Strategy(c.Strategy)
 	}
@@ -151,8 +154,27 @@ type guarded struct {
 	tally
 }
 
-// guard guards all tables. If one fails, all end.
-func (c guardRunCommand) guard(ctx context.Context, s streams, bar *sharedBar, e *endpoint, base guard.Options) error {
+// guardAsking guards all tables. If a table has many overdue items, it asks whether they are to be
+// removed, and begins again.
+func (c guardRunCommand) guardAsking(ctx context.Context, s streams, bar *sharedBar, e *endpoint, base guard.Options) error {
+	if c.StopAfter > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.StopAfter)
+		defer cancel()
+	}
+	for accepted := map[string]bool{}; ; {
+		err := c.guard(ctx, s, bar, e, base, accepted)
+		table, err := askOverdue(s, err)
+		if table == "" {
+			return err
+		}
+		accepted[table] = true
+	}
+}
+
+// guard guards all tables. If one fails, all end. Any overdue items of the accepted tables are
+// removed.
+func (c guardRunCommand) guard(ctx context.Context, s streams, bar *sharedBar, e *endpoint, base guard.Options, accepted map[string]bool) error {
 	if base.Strategy == guard.Schedule {
 		at, err := c.schedulerFlags().connect(ctx, serviceScheduler)
 		if err != nil {
@@ -167,7 +189,9 @@ func (c guardRunCommand) guard(ctx context.Context, s streams, bar *sharedBar, e
 	for _, name := range c.Table {
 		t := &guarded{table: name}
 		o := base
-		o.Table = name
+		if o.Table = name; accepted[name] {
+			o.AcceptOverdue = -1
+		}
 		o.Observe = t.observer(metrics, name, c.DryRun)
 		o.Progress = progress.observer(name)
 		var err error

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mayflydb/mayfly/guard"
+)
+
+// limitFlags bound what guard may remove.
+type limitFlags struct {
+	AcceptOverdue string        `help:"Accept that so many items, or any number, are overdue when guard begins. Without it, guard asks, or ends with code 7, if more than 1,000 items or 10% are overdue by more than a day, or if any are and the table's own TTL does not use the attribute." placeholder:"N|any"`
+	MaxRemovals   int64         `help:"End with code 7 after so many removals by this worker. Default: no limit." placeholder:"N"`
+	MaxRate       float64       `help:"Most removals a second by this worker. Default: no limit." placeholder:"N"`
+	StopAfter     time.Duration `help:"End after this time, with code 0. Default: never." placeholder:"TIME"`
+}
+
+// anyNumber is the value of --accept-overdue that accepts any number.
+const anyNumber = "any"
+
+// check returns an error for a limit that is none.
+func (f limitFlags) check() error {
+	if f.StopAfter < 0 {
+		return misused(fmt.Errorf("--stop-after %v is negative", f.StopAfter), "for example --stop-after 1h")
+	}
+	if n, err := strconv.ParseInt(f.AcceptOverdue, 10, 64); f.AcceptOverdue != "" && f.AcceptOverdue != anyNumber && (err != nil || n < 1) {
+		return misused(fmt.Errorf("--accept-overdue: %q is neither a number of items nor any", f.AcceptOverdue), "for example --accept-overdue 5000")
+	}
+	return nil
+}
+
+// apply sets the options of these flags.
+func (f limitFlags) apply(o *guard.Options) {
+	o.MaxRemovals, o.MaxRate = f.MaxRemovals, f.MaxRate
+	if o.AcceptOverdue, _ = strconv.ParseInt(f.AcceptOverdue, 10, 64); f.AcceptOverdue == anyNumber {
+		o.AcceptOverdue = -1
+	}
+}
+
+// askOverdue asks at a terminal whether overdue items are to be removed. Without a terminal, or if
+// the error is about something else, it returns the error.
+func askOverdue(s streams, err error) (table string, failed error) {
+	var found *guard.Overdue
+	if !errors.As(err, &found) || asTerminal(os.Stdin) == nil {
+		return "", err
+	}
+	fmt.Fprintf(s.err, "%v\n", err)
+	if confirm(s, false, fmt.Sprintf("Remove the overdue items of table %s", found.Table)) != nil {
+		return "", errors.New("cancelled: nothing was removed")
+	}
+	return found.Table, nil
+}
+
+// examplesOf returns a line for each example, to be shown below a message.
+func examplesOf(o *guard.Overdue) string {
+	var lines strings.Builder
+	for _, one := range o.Examples {
+		fmt.Fprintf(&lines, "\n  %s overdue since %s", one.Key, one.Deadline.Format(time.RFC3339))
+	}
+	return lines.String()
+}
