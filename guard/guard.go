@@ -26,6 +26,9 @@ func New(o Options) (*Guard, error) {
 	}
 	g := &Guard{o: o, log: slog.New(quietly{o.Logger.Handler()}), armed: armed.New(), pace: pace.New(o.MaxWCU), failures: make(chan *Problem, 1), checkEach: checkEach, patience: prepareLimit,
 		bad: newMessageFilter(), failed: newMessageFilter(), given: newGivenUp()}
+	if o.Undo != nil {
+		g.undo = o.Undo.Writer(o.Owner, g.wrote)
+	}
 	g.readiness.yes = make(chan struct{})
 	g.troubles.changed = make(chan struct{}, 1)
 	g.wall, g.local = o.clock, o.clock
@@ -86,6 +89,9 @@ func (g *Guard) prepare(ctx context.Context) (err error) {
 		return &Problem{Code: NoAttribute, Message: fmt.Sprintf("no TTL attribute is given, and the TTL of table %s is off", g.o.Table),
 			Next: "name the attribute with the deadlines in epoch seconds (--attribute)"}
 	}
+	if err := g.checkJournal(ctx); err != nil {
+		return err
+	}
 	return g.checkMark()
 }
 
@@ -130,6 +136,9 @@ func (g *Guard) work(ctx context.Context, s runner) error {
 	defer all.Wait()
 	found := make(chan error, 1)
 	all.Go(func() { found <- s.Run(finding) })
+	if g.undo != nil {
+		all.Go(func() { g.undo.Run(finding) })
+	}
 	all.Go(func() { g.watchTable(removing) })
 	all.Go(func() {
 		if p := g.problem("Scan", g.fallBack(finding)); p != nil {

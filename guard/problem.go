@@ -30,6 +30,8 @@ const (
 	Misconfigured = table.Misconfigured // another fault that the operator has to fix
 	// the endpoint cannot be reached, or does not work, at the beginning
 	Unavailable = table.Unavailable
+	// the journal of Options.Undo cannot be written: removals wait
+	NoJournal = table.NoJournal
 )
 
 // problem returns the problem behind an endpoint's error; nil for a transient one. doing is the

@@ -32,6 +32,8 @@ func (f *Functions) StreamRecords(ctx context.Context, event events.DynamoDBEven
 		return events.DynamoDBEventResponse{}, errors.New("client of Scheduler is missing")
 	case f.o.Role == "":
 		return events.DynamoDBEventResponse{}, errors.New("option Role is missing; set the ARN of the role that the schedules assume")
+	case f.o.Undo != nil:
+		return events.DynamoDBEventResponse{}, errors.New("option Undo does not work here: the Scheduler deletes items and writes no journal")
 	case len(event.Records) == 0:
 		return events.DynamoDBEventResponse{}, nil
 	}

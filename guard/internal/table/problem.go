@@ -38,6 +38,8 @@ const (
 	Misconfigured Code = "Misconfigured" // another fault that the operator has to fix
 	// the endpoint cannot be reached, or does not work, at the beginning
 	Unavailable Code = "Unavailable"
+	// the journal of removed items cannot be written
+	NoJournal Code = "NoJournal"
 )
 
 func (p *Problem) Error() string {
