@@ -64,7 +64,7 @@ type Restored struct {
 // PutBackReport counts items, unless stated otherwise.
 type PutBackReport struct {
 	PutBack int64 `json:"put_back"` // in a dry run: that would be put back
-	// those of them whose removal has no outcome in the journal: a worker died, or the endpoint did
+	// the part of them whose removal has no outcome in the journal: a worker died, or the endpoint did
 	// not answer. Their keys were free, so they were removed, by guard or by another client.
 	Unconfirmed int64 `json:"unconfirmed"`
 	InUse       int64 `json:"in_use"`  // their keys have an item again, which stays
