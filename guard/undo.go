@@ -91,10 +91,10 @@ func (g *Guard) kept(s *saved, err error) {
 	}
 }
 
-// certain reports whether a failed delete has certainly removed nothing. After a server error or no
-// answer it may have.
+// certain reports whether a failed delete has certainly removed nothing. A failed condition is a
+// permanent error. After a server error, or without an answer, the item may be gone.
 func certain(err error) bool {
-	return errors.Is(err, errDoubt) || renewed(err) || throttling(err) || conflict(err) || permanent(err)
+	return errors.Is(err, errDoubt) || throttling(err) || conflict(err) || permanent(err)
 }
 
 // recordRemoval records a removal. If the item had changed since its image, its last state is written too,
