@@ -9,11 +9,11 @@
 // # Files
 //
 // A journal is a directory, or a prefix in an object store. Nothing is ever deleted from it. A
-// file's name has the endpoint's time of the first entry, the writer's name and id, and a number:
+// file's name has the endpoint's time at its first write, the writer's name and id, and a number:
 //
 //	2030-01-01/120000.250-worker-k3v9x2ab-7.undo1
 //
-// All entries of a file are from the same hour. In a directory, a writer appends to its file until
+// The writes to a file are from the same hour. In a directory, a writer appends to its file until
 // the hour ends or the file has 64 MB. In an object store, each group of entries is a file.
 //
 // # Entries

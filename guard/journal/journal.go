@@ -27,7 +27,7 @@ type place interface {
 
 // appender appends blocks of whole lines. One goroutine uses it.
 type appender interface {
-	// append is durable when it returns nil. at is the time of the first entry.
+	// append is durable when it returns nil. at is the time of the last entry.
 	append(ctx context.Context, at time.Time, block []byte) error
 	close() error
 }
@@ -73,6 +73,9 @@ const (
 
 	// fileSpan is the time between a file's name and its last entry, at most.
 	fileSpan = time.Hour
+	// fileLead is the time between a file's first entry and its name, at most: the entry waits for
+	// the write before it.
+	fileLead = 2 * writeLimit
 	// daysListed is the number of days up to which each day is listed by itself.
 	daysListed = 31
 )
@@ -96,7 +99,7 @@ func nameTime(name string) (at time.Time, ok bool) {
 // Files returns the names of the files that may have entries from one instant until another, in the
 // order of their times.
 func (j *Journal) Files(ctx context.Context, from, until time.Time) (names []string, err error) {
-	first, last := from.UTC().Add(-fileSpan), until.UTC()
+	first, last := from.UTC().Add(-fileSpan), until.UTC().Add(fileLead)
 	prefixes := []string{""}
 	if last.Sub(first) < daysListed*24*time.Hour {
 		prefixes = nil

@@ -254,9 +254,12 @@ func TestFailedWrite(t *testing.T) {
 	}
 	w.Note(Entry{Kind: Kept, ID: "a", At: noon, Table: "arn:t", Key: []byte(`{}`)})
 	must(t, os.Remove(dir))
-	must(t, w.Write(t.Context(), image("b", noon)))
+	must(t, w.Write(t.Context(), image("b", noon.Add(5*time.Hour))))
 	end()
 	got, damages := all(t, j)
+	if names, err := j.Files(t.Context(), noon.Add(5*time.Hour), noon.Add(6*time.Hour)); err != nil || len(names) != 1 {
+		t.Errorf("after an outage of five hours, Files returns %q, %v", names, err)
+	}
 	if want := []string{"a kept", "b image"}; !slices.Equal(ids(got), want) || len(damages) > 0 {
 		t.Errorf("got %v and %v; want %v", ids(got), damages, want)
 	}

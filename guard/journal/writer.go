@@ -31,7 +31,7 @@ type Writer struct {
 
 // group is the entries of the next write.
 type group struct {
-	at    time.Time // of the first entry
+	at    time.Time // of the last entry
 	notes [][]byte  // lines that no caller waits for
 	block []byte    // lines that callers wait for; there are only as many as callers
 	done  chan struct{}
@@ -117,7 +117,7 @@ func (w *Writer) add(at time.Time, change func(*group)) (*group, error) {
 		return nil, ErrEnded
 	}
 	g := w.mu.group
-	if g.at.IsZero() {
+	if at.After(g.at) {
 		g.at = at
 	}
 	change(g)
@@ -182,7 +182,9 @@ func (w *Writer) keep(failed *group) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	next := w.mu.group
-	next.at = failed.at
+	if next.at.IsZero() { // else the name of a file would be older than its entries by the outage
+		next.at = failed.at
+	}
 	next.notes = append(failed.notes, next.notes...)
 	next.notes = next.notes[:min(len(next.notes), notesMax)]
 }
