@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"os"
 	"sync"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 
 	"github.com/mayflydb/mayfly"
 	"github.com/mayflydb/mayfly/guard"
+	"github.com/mayflydb/mayfly/guard/journal"
 )
 
 // The writer of an item sets these attributes together with the TTL.
@@ -83,6 +85,42 @@ func ExampleGuard_Run() {
 	// removed {"id":{"S":"s-1"}}
 	// <nil>
 	// expires stream
+}
+
+// With a journal, an item that was removed by mistake can be put back.
+func ExamplePutBack() {
+	db := open()
+	defer db.Close()
+	createSessions(db)
+	put(db, "s-1", time.Now().Add(-time.Second))
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	removed := journal.Dir(dir)
+
+	ctx, stop := context.WithCancel(context.Background())
+	g, err := guard.New(guard.Options{
+		DB: db.DynamoDB(), Streams: db.Streams(), Table: "sessions", Alone: true, Undo: removed,
+		Observe: func(e guard.Event) {
+			if e.What == guard.Removed {
+				stop()
+			}
+		},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := g.Run(ctx); err != nil {
+		log.Fatal(err)
+	}
+	report, err := guard.PutBack(context.Background(), guard.PutBackOptions{
+		DB: db.DynamoDB(), Table: "sessions", Journal: removed, From: time.Now().Add(-time.Hour), To: time.Now().Add(time.Minute),
+		TTL: guard.ExtendTTL, Extend: 24 * time.Hour,
+	}, nil)
+	fmt.Println(report.PutBack, err)
+	// Output: 1 <nil>
 }
 
 // A problem has a code, and the next step for the operator.

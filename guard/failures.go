@@ -18,10 +18,13 @@ func throttling(err error) bool {
 	return retry.Classify(err) == retry.Throttled
 }
 
-// conflict reports whether another writer had the item at that moment, or the archive refused it
-// for now. Neither indicates load at the endpoint.
+// conflict reports whether another writer had the item at that moment, or the archive or
+// the journal refused it for now. Neither indicates load at the endpoint.
 func conflict(err error) bool {
 	if _, ok := errors.AsType[*archiveError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[*journalError](err); ok {
 		return true
 	}
 	switch retry.Code(err) {

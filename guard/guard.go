@@ -27,6 +27,9 @@ func New(o Options) (*Guard, error) {
 	}
 	g := &Guard{o: o, log: slog.New(quietly{o.Logger.Handler()}), armed: armed.New(), pace: pace.New(o.MaxWCU, o.MaxRate), failures: make(chan *Problem, 1), checkEach: checkEach, countMost: countMost, firstPassMin: firstPassMin, patience: prepareLimit,
 		bad: newMessageFilter(), failed: newMessageFilter(), given: newGivenUp(), allowance: newAllowance(o.MaxRemovals)}
+	if o.Undo != nil {
+		g.undo = o.Undo.Writer(o.Owner, g.wrote)
+	}
 	g.readiness.yes = make(chan struct{})
 	g.troubles.changed = make(chan struct{}, 1)
 	g.first.ended = make(chan struct{}, 1)
@@ -92,6 +95,9 @@ func (g *Guard) prepare(ctx context.Context) (err error) {
 		return &Problem{Code: NoAttribute, Message: fmt.Sprintf("no TTL attribute is given, and the TTL of table %s is off", g.o.Table),
 			Next: "name the attribute with the deadlines in epoch seconds (--attribute)"}
 	}
+	if err := g.checkJournal(ctx); err != nil {
+		return err
+	}
 	return g.checkMark()
 }
 
@@ -136,6 +142,9 @@ func (g *Guard) work(ctx context.Context, s runner) error {
 	defer all.Wait()
 	found := make(chan error, 1)
 	all.Go(func() { found <- s.Run(finding) })
+	if g.undo != nil {
+		all.Go(func() { g.undo.Run(finding) })
+	}
 	all.Go(func() { g.watchTable(removing) })
 	all.Go(func() { g.followFirstPass(removing) })
 	all.Go(func() {

@@ -14,7 +14,7 @@ import (
 // An item deleted by another client has no mark, or another value if it was renewed between guard's
 // two steps. See consume.Expired for the reader's side.
 
-// mark sets the item's mark. It returns the item after that if there is an archive.
+// mark sets the item's mark. It returns the item after that if it is needed.
 func (g *Guard) mark(ctx context.Context, e armed.Entry) (item map[string]types.AttributeValue, units float64, err error) {
 	condition, names, values := g.table.Condition(e)
 	names["#mark"] = g.o.Mark
@@ -23,7 +23,7 @@ func (g *Guard) mark(ctx context.Context, e armed.Entry) (item map[string]types.
 		TableName: &g.o.Table, Key: g.table.Attributes(e.Key), UpdateExpression: &update, ConditionExpression: &condition, ExpressionAttributeNames: names,
 		ExpressionAttributeValues: values, ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 	}
-	if g.o.Archive != nil {
+	if g.needsImage() {
 		in.ReturnValues = types.ReturnValueAllNew
 	}
 	out, err := g.once.UpdateItem(ctx, in)

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 
+	"github.com/mayflydb/mayfly/guard/journal"
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/option"
 	"github.com/mayflydb/mayfly/target"
@@ -111,6 +112,10 @@ type Options struct {
 	// an item is not removed, and archived anew when a worker finds its change.
 	Archive target.Target
 
+	// Undo gets the image of each item before its removal, so that PutBack can restore it. While it
+	// cannot be written, nothing is removed. Default: none.
+	Undo *journal.Journal
+
 	// MaxSkew is the maximum difference between the local clock and the endpoint's. Beyond it, Run
 	// refuses to begin. Later, removals wait until the clocks agree again; see Guard.Problems. No
 	// Date makes a removal earlier than that by the machine's monotonic clock. Default: 5 s. Range:
@@ -180,6 +185,7 @@ func (o Options) check() error {
 	all.AddIf((o.Strategy == Stream || o.Strategy == Schedule) && o.Streams == nil, "Streams", "the %s strategy needs a client", o.Strategy)
 	all.AddIf(o.Strategy == Schedule && o.Scheduler == nil, "Scheduler", "the schedule strategy needs a client")
 	all.AddIf(o.Strategy == Schedule && o.Role == "", "Role", "the schedule strategy needs the ARN of the role that its schedules run as")
+	all.AddIf(o.Strategy == Schedule && o.Undo != nil, "Undo", "with the schedule strategy the Scheduler deletes items and writes no journal")
 	if o.Strategy == Schedule && (o.Mark != "" || o.Archive != nil) {
 		all.Join(&option.Error{Options: []string{"Mark", "Archive"}, Err: errors.New("with the schedule strategy the Scheduler deletes items and neither marks nor archives them")})
 	}
@@ -198,6 +204,7 @@ func (o Options) check() error {
 	all.AddIf(o.Batch < 0 || o.Batch > 100, "Batch", "%d is not between 0 and 100", o.Batch)
 	all.AddIf(o.Mark != "" && (o.Mark == o.Attribute || o.Mark == o.Version), "Mark", "%q is an attribute with another use", o.Mark)
 	all.AddIf(o.Batch > 0 && (o.Mark != "" || o.Archive != nil), "Batch", "a mark or an archive needs removals one by one")
+	all.AddIf(o.Batch > 0 && o.Undo != nil, "Undo", "a journal needs removals one by one, without Batch")
 	all.AddIf(o.MaxSkew < 100*time.Millisecond || o.MaxSkew > time.Hour, "MaxSkew", "%v is not between 100ms and 1h", o.MaxSkew)
 	all.AddIf(o.Lease < time.Second || o.Lease > time.Hour, "Lease", "%v is not between 1s and 1h", o.Lease)
 	return all.Err("")

@@ -76,7 +76,6 @@ func (g *Guard) failure(ctx context.Context, f armed.Removal, err error) {
 	}
 	e := g.about(Retried, f.Key)
 	e.Err = err
-	unknown := false
 	switch p := g.problem("DeleteItem", err); {
 	case p != nil:
 		g.fail(g.gone(p))
@@ -87,11 +86,10 @@ func (g *Guard) failure(ctx context.Context, f armed.Removal, err error) {
 		g.giveUp(f, err)
 		return
 	case !conflict(err):
-		unknown = true
 		g.notNow(f, err)
 		g.pace.Troubled()
 	}
-	g.again(f, backoff(f.Tries, err), unknown)
+	g.again(f, backoff(f.Tries, err), !certain(err))
 	g.observe(e)
 }
 

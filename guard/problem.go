@@ -34,6 +34,8 @@ const (
 	Limit       = table.Limit // as many items were removed as Options.MaxRemovals allows
 	// the endpoint cannot be reached, or does not work, at the beginning
 	Unavailable = table.Unavailable
+	// the journal of Options.Undo cannot be written: removals wait
+	NoJournal = table.NoJournal
 )
 
 // problem returns the problem behind an endpoint's error; nil for a transient one. doing is the

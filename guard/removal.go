@@ -138,14 +138,14 @@ func (g *Guard) removeOne(ctx context.Context, f armed.Removal) {
 	g.removed(f)
 }
 
-// delete archives, marks and deletes.
+// delete marks, archives, saves and deletes.
 func (g *Guard) delete(ctx context.Context, f armed.Removal) (units float64, err error) {
 	var image map[string]types.AttributeValue
 	if g.o.Mark != "" {
 		if image, units, err = g.mark(ctx, f.Entry); err != nil {
 			return units, err
 		}
-	} else if g.o.Archive != nil {
+	} else if g.needsImage() {
 		armed := false
 		if image, armed, err = g.read(ctx, f.Entry); err != nil {
 			return 0, err
@@ -158,6 +158,10 @@ func (g *Guard) delete(ctx context.Context, f armed.Removal) (units float64, err
 			return units, err
 		}
 	}
+	saved, err := g.save(ctx, f, image)
+	if err != nil {
+		return units, err
+	}
 	condition, names, values := g.table.Condition(f.Entry)
 	if g.o.Mark != "" {
 		names["#mark"] = g.o.Mark
@@ -167,16 +171,19 @@ func (g *Guard) delete(ctx context.Context, f armed.Removal) (units float64, err
 		TableName: &g.o.Table, Key: g.table.Attributes(f.Key), ConditionExpression: &condition, ExpressionAttributeNames: names, ExpressionAttributeValues: values,
 		ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 	}
-	if g.o.Archive != nil || invariant.Enabled {
+	if g.needsImage() || invariant.Enabled {
 		in.ReturnValues = types.ReturnValueAllOld
 	}
 	if err := g.trusted(); err != nil {
+		g.kept(saved, err)
 		return units, err
 	}
 	out, err := g.once.DeleteItem(ctx, in)
 	if err != nil {
+		g.kept(saved, err)
 		return units, err
 	}
+	g.recordRemoval(ctx, f, saved, out)
 	if invariant.Enabled && out.Attributes != nil {
 		same := g.table.Armed(out.Attributes, f.Entry)
 		invariant.CheckUnless(same, []invariant.Fault{invariant.Unconditional}, "item %q was renewed and is removed for its deadline %s", f.Key, f.Text())
@@ -186,6 +193,9 @@ func (g *Guard) delete(ctx context.Context, f armed.Removal) (units float64, err
 	}
 	return units + capacity(out.ConsumedCapacity), nil
 }
+
+// needsImage reports whether the item is read before its removal.
+func (g *Guard) needsImage() bool { return g.o.Archive != nil || g.undo != nil }
 
 // spare reads the item in place of its removal in a dry run.
 func (g *Guard) spare(ctx context.Context, f armed.Removal) {

@@ -11,6 +11,7 @@ import (
 	"github.com/mayflydb/mayfly/guard/internal/armed"
 	"github.com/mayflydb/mayfly/guard/internal/pace"
 	"github.com/mayflydb/mayfly/guard/internal/table"
+	"github.com/mayflydb/mayfly/guard/journal"
 	"github.com/mayflydb/mayfly/internal/clock"
 )
 
@@ -33,7 +34,8 @@ type Guard struct {
 	failed    *messageFilter // rejected removals that were logged
 	given     *givenUp
 	allowance *allowance
-	passing   oncePerMinute // logged causes of transient failures
+	undo      *journal.Writer // nil without Options.Undo
+	passing   oncePerMinute   // logged causes of transient failures
 	counts    counts
 	totals    totals
 	failures  chan *Problem

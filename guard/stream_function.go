@@ -34,6 +34,8 @@ func (f *Functions) StreamRecords(ctx context.Context, event events.DynamoDBEven
 		return events.DynamoDBEventResponse{}, errors.New("option Role is missing; set the ARN of the role that the schedules assume")
 	case f.o.limited():
 		return events.DynamoDBEventResponse{}, errScheduleLimits
+	case f.o.Undo != nil:
+		return events.DynamoDBEventResponse{}, errors.New("option Undo does not work here: the Scheduler deletes items and writes no journal")
 	case len(event.Records) == 0:
 		return events.DynamoDBEventResponse{}, nil
 	}

@@ -14,6 +14,7 @@ type guardCommand struct {
 	Run    guardRunCommand    `cmd:"" default:"withargs" help:"Remove expired items on time. \"mayfly guard\" alone means this."`
 	Init   guardInitCommand   `cmd:"" help:"Create the index for the index strategy and fill it."`
 	Status guardStatusCommand `cmd:"" help:"Show workers, leases, overdue items and coming expiries."`
+	Undo   guardUndoCommand   `cmd:"" help:"Put back items that guard has removed by mistake."`
 	Proxy  guardProxyCommand  `cmd:"" help:"Run a proxy that hides expired items from clients until they are removed."`
 }
 
@@ -62,6 +63,7 @@ var guardExits = map[guard.Code]int{
 	guard.Skew: exitClock, guard.NoDate: exitClock,
 	guard.Unavailable: exitUnavailable,
 	guard.ManyOverdue: exitLimit, guard.Limit: exitLimit,
+	guard.NoJournal: exitError,
 }
 
 // adviseCredentials returns the error with the exit code for missing credentials, if it is one.

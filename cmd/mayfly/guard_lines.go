@@ -245,7 +245,7 @@ func tableMetrics(tables []*guarded) (all []admin.GuardTable) {
 	for _, t := range tables {
 		s := t.Stats()
 		g := admin.GuardTable{Table: t.table, Armed: s.Armed, Due: s.Due, GivenUp: s.GivenUp, OldestOverdue: s.Overdue}
-		g.Problems = map[string]bool{string(guard.Skew): false, string(guard.NoStream): false}
+		g.Problems = map[string]bool{string(guard.Skew): false, string(guard.NoStream): false, string(guard.NoJournal): false}
 		for _, p := range t.Problems() {
 			g.Problems[string(p.Code)] = true
 		}

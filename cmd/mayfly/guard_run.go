@@ -44,6 +44,7 @@ type guardRunCommand struct {
 	Archive string `help:"Where to send each item before its removal: the ARN or name of a target, with --targets; or, for a table of mayfly series, Parquet files: parquet:DIR or s3://bucket/prefix." placeholder:"ARN"`
 	Targets string `help:"File of targets; see docs/targets.md." placeholder:"FILE"`
 
+	Undo        string        `help:"Directory or s3://bucket/prefix for the image of each item, written before its removal, so that mayfly guard undo can put it back." placeholder:"DIR"`
 	ArchiveWait time.Duration `help:"How long an item waits for others to share a Parquet file, from 1ms to 1m. Its removal is as much later." default:"100ms"`
 
 	MaxSkew time.Duration `help:"Most difference between this machine's clock and the endpoint's, from 100ms to 1h. Beyond it, removals wait." default:"5s"`
@@ -94,6 +95,11 @@ func (c guardRunCommand) Run(ctx context.Context, s streams) error {
 	shutDeadlines, err := c.openDeadlines(&base)
 	if err != nil {
 		return err
+	}
+	if c.Undo != "" {
+		if base.Undo, err = openJournal(ctx, c.Undo); err != nil {
+			return errors.Join(misused(fmt.Errorf("--undo: %w", err), "use --undo DIR or s3://bucket/prefix"), shutDeadlines())
+		}
 	}
 	shutArchive, err := c.openArchive(ctx, &base)
 	if err != nil {

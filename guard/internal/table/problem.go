@@ -40,6 +40,8 @@ const (
 	Limit         Code = "Limit"         // as many items were removed as allowed
 	// the endpoint cannot be reached, or does not work, at the beginning
 	Unavailable Code = "Unavailable"
+	// the journal of removed items cannot be written
+	NoJournal Code = "NoJournal"
 )
 
 func (p *Problem) Error() string {

@@ -365,3 +365,22 @@ func TestAddress(t *testing.T) {
 		}
 	}
 }
+
+// Only Parquet files have Parquet's content type.
+func TestContentType(t *testing.T) {
+	t.Parallel()
+	c, client := start(t)
+	store, err := New(client, "s3://"+testBucket)
+	must(t, err)
+	for name, want := range map[string]string{"a.parquet": parquetType, "a.undo1": otherType} {
+		must(t, store.Put(t.Context(), name, func(w io.Writer) error {
+			_, err := io.WriteString(w, "x")
+			return err
+		}))
+		object, err := c.backend.HeadObject(testBucket, name)
+		must(t, err)
+		if got := object.Metadata["Content-Type"]; got != want {
+			t.Errorf("%s has the content type %q; want %q", name, got, want)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -18,7 +19,8 @@ const (
 	partsMax  = 10_000  // S3's limit for an upload
 	abortTime = 10 * time.Second
 
-	contentType = "application/vnd.apache.parquet"
+	parquetType = "application/vnd.apache.parquet"
+	otherType   = "application/octet-stream"
 )
 
 // Put creates or replaces an object. One of more than 8 MB is uploaded in parts, which become the
@@ -68,7 +70,7 @@ func (u *upload) send() error {
 		return fmt.Errorf("the object would have more than %d parts of %d bytes", partsMax, partBytes)
 	}
 	if u.id == nil {
-		out, err := u.client.CreateMultipartUpload(u.ctx, &s3.CreateMultipartUploadInput{Bucket: u.bucket, Key: u.key, ContentType: aws.String(contentType)})
+		out, err := u.client.CreateMultipartUpload(u.ctx, &s3.CreateMultipartUploadInput{Bucket: u.bucket, Key: u.key, ContentType: u.contentType()})
 		if err != nil {
 			return err
 		}
@@ -84,10 +86,17 @@ func (u *upload) send() error {
 	return nil
 }
 
+func (u *upload) contentType() *string {
+	if strings.HasSuffix(*u.key, ".parquet") {
+		return aws.String(parquetType)
+	}
+	return aws.String(otherType)
+}
+
 // finish completes the object.
 func (u *upload) finish() error {
 	if u.id == nil {
-		_, err := u.client.PutObject(u.ctx, &s3.PutObjectInput{Bucket: u.bucket, Key: u.key, Body: bytes.NewReader(u.part), ContentType: aws.String(contentType)})
+		_, err := u.client.PutObject(u.ctx, &s3.PutObjectInput{Bucket: u.bucket, Key: u.key, Body: bytes.NewReader(u.part), ContentType: u.contentType()})
 		return err
 	}
 	if err := u.send(); err != nil {
