@@ -170,6 +170,10 @@ var exceptions = map[string]exception{
 		tests: []string{"", "conformance", "internal/faulttest", "internal/testkit", "internal/work/attr", "internal/work/consume"},
 		why:   "guard runs at any endpoint, so it knows clients of the AWS SDK only",
 	},
+	"guard/chaos": {
+		may: []string{"", "guard", "internal/clock", "internal/command", "internal/sdk"},
+		why: "chaos is a main program: it runs guard as anyone would, against any endpoint, and starts one of ours if there is none",
+	},
 	"guard/strict": {
 		may:   []string{"internal/clock", "internal/constraint", "internal/front/sigv4", "internal/skew", "internal/store/dynamo", "internal/store/expr"},
 		tests: []string{"", "conformance", "internal/testkit"},
