@@ -1,10 +1,13 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"sync"
 	"time"
 
+	"github.com/mayflydb/mayfly/guard/internal/armed"
 	"github.com/mayflydb/mayfly/guard/internal/strategy"
 	"github.com/mayflydb/mayfly/internal/clock"
 )
@@ -27,9 +30,31 @@ func (s *Strategy) clean(e *row) {
 	s.cleaner.mu.Lock()
 	if len(s.cleaner.mu.all) < cleanAll {
 		s.cleaner.mu.all = append(s.cleaner.mu.all, e)
+		e.awaitCleaning()
 	}
 	s.cleaner.mu.Unlock()
 	strategy.Nudge(s.cleaner.wake)
+}
+
+// awaitCleaning records that a finished row waits for the cleaner.
+func (e *row) awaitCleaning() {
+	if e.p == nil {
+		return
+	}
+	e.p.mu.Lock()
+	defer e.p.mu.Unlock()
+	e.p.mu.cleaning[armed.Entry{Key: e.key, At: e.at}] = e.tag
+}
+
+// cleaned records that the cleaner has tried to delete the row. If it has failed, the owner finds
+// the row again.
+func (e *row) cleaned() {
+	if e.p == nil {
+		return
+	}
+	e.p.mu.Lock()
+	defer e.p.mu.Unlock()
+	delete(e.p.mu.cleaning, armed.Entry{Key: e.key, At: e.at})
 }
 
 // cleanLater deletes past rows soon, and returns the rows that do not fit into the queue. In a
@@ -68,7 +93,7 @@ func (s *Strategy) cleans(ctx context.Context) {
 		for len(rows) > 0 {
 			n := min(len(rows), cleanChunk)
 			work, cancel := context.WithTimeout(all, cleanLimit)
-			err := strategy.Parallel(work, n, parallel, func(ctx context.Context, i int) error { return s.store.drop(ctx, rows[i]) })
+			err := s.dropAll(work, rows[:n])
 			cancel()
 			if err != nil {
 				s.Log.Warn("finished deadlines were not deleted; guard will try again later", "error", err)
@@ -82,6 +107,24 @@ func (s *Strategy) cleans(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// dropAll deletes rows, and returns the last error. One failure keeps no other row from its deletion.
+func (s *Strategy) dropAll(ctx context.Context, rows []*row) error {
+	var mu sync.Mutex
+	var failure error
+	err := strategy.Parallel(ctx, len(rows), parallel, func(ctx context.Context, i int) error {
+		if err := s.store.drop(ctx, rows[i]); err != nil {
+			mu.Lock()
+			failure = err
+			mu.Unlock()
+		}
+		return nil
+	})
+	for _, e := range rows {
+		e.cleaned()
+	}
+	return cmp.Or(failure, err)
 }
 
 const cleanChunk = 1000 // within a limit of time

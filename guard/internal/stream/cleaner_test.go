@@ -1,11 +1,25 @@
 package stream
 
-import "testing"
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go/middleware"
+
+	"github.com/mayflydb/mayfly/guard/internal/armed"
+	"github.com/mayflydb/mayfly/guard/internal/strategy"
+	"github.com/mayflydb/mayfly/internal/work/attr"
+	"github.com/mayflydb/mayfly/internal/work/ensure"
+)
 
 // The queue of rows to delete is bounded; beyond that the reader of the stream deletes them itself.
 func TestCleanLater(t *testing.T) {
 	s := &Strategy{cleaner: cleaner{wake: make(chan struct{}, 1)}}
-	past := make([]*row, cleanMost-10)
+	past := slices.Repeat([]*row{{}}, cleanMost-10)
 	if now := s.cleanLater(past); len(now) > 0 {
 		t.Errorf("%d of %d are to be deleted now", len(now), len(past))
 	}
@@ -24,5 +38,80 @@ func TestCleanLater(t *testing.T) {
 	}
 	if n := len(s.toClean()); n != cleanAll {
 		t.Errorf("%d are to be deleted", n)
+	}
+}
+
+// arming records the entries that it is to arm.
+type arming struct {
+	strategy.Guard
+	entries []armed.Entry
+}
+
+func (a *arming) Arm(e armed.Entry) { a.entries = append(a.entries, e) }
+
+// A finished row of the inbox that waits for the cleaner is not armed again, however many polls find
+// it; another row of the same deadline is. Once the cleaner has tried, the row is armed if it is
+// still found.
+func TestFinishedRowsAwaitTheCleaner(t *testing.T) {
+	g := &arming{}
+	s := &Strategy{Reader: &strategy.Reader{Env: &strategy.Env{Guard: g}}, cleaner: cleaner{wake: make(chan struct{}, 1)}}
+	p := newPartition(s, 0)
+	found := func(tag int64) *row { return &row{key: "S\x01a", at: 1000, tag: tag, inbox: true} }
+	r := found(1)
+	p.armFound(r)
+	r.Finished(armed.Entry{}, armed.Removed)
+	for range 3 {
+		p.armFound(found(1))
+	}
+	if len(g.entries) != 1 {
+		t.Errorf("the row is armed %d times", len(g.entries))
+	}
+	p.armFound(found(2))
+	if len(g.entries) != 2 {
+		t.Error("a new row is not armed")
+	}
+	for _, r := range s.toClean() {
+		r.cleaned()
+	}
+	p.mu.items = map[armed.Key]*row{}
+	p.armFound(found(1))
+	if len(g.entries) != 3 {
+		t.Error("a row that was not deleted is not armed again")
+	}
+}
+
+// A row that cannot be deleted keeps no other from its deletion.
+func TestDropAll(t *testing.T) {
+	const rows = 100
+	failed := errors.New("by the test")
+	bad := "" // the place of the row that cannot be deleted
+	db := dynamodb.New(open(t).Options(), func(o *dynamodb.Options) {
+		o.APIOptions = append(slices.Clip(o.APIOptions), func(stack *middleware.Stack) error {
+			return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("fail", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+				if d, ok := in.Parameters.(*dynamodb.DeleteItemInput); ok && attr.String(d.Key[attrAt]) == bad {
+					return middleware.InitializeOutput{}, middleware.Metadata{}, failed
+				}
+				return next.HandleInitialize(ctx, in)
+			}), middleware.After)
+		})
+	})
+	s := &Strategy{store: &store{db: db, label: "table", partitions: 1}}
+	_, err := ensure.Table(t.Context(), db, deadlinesSpec)
+	must(t, err)
+	var all []*row
+	for i := range rows {
+		all = append(all, rowOf(armed.Entry{Key: armed.Key("S\x01" + string(rune('a'+i))), At: 1000, Value: "1"}, "", 0))
+	}
+	for _, r := range all {
+		must(t, s.store.put(t.Context(), r))
+	}
+	bad = attr.String(s.store.keyOf(all[0])[attrAt])
+	if err := s.dropAll(t.Context(), all); !errors.Is(err, failed) {
+		t.Errorf("ended with %v", err)
+	}
+	left := 0
+	must(t, s.store.query(t.Context(), s.store.bucket(0, 1000), "0", "~", 0, func(map[string]types.AttributeValue) bool { left++; return true }))
+	if left != 1 {
+		t.Errorf("%d rows are left", left)
 	}
 }

@@ -11,6 +11,7 @@ func newPartition(s *Strategy, number int) *partition {
 	p := &partition{s: s, number: number, wake: make(chan struct{}, 1)}
 	p.mu.items = map[armed.Key]*row{}
 	p.mu.known = map[int64]bool{}
+	p.mu.cleaning = map[armed.Entry]int64{}
 	p.mu.finished = [2]map[armed.Entry]finished{{}, {}}
 	p.mu.track = s.alone
 	return p
@@ -24,10 +25,14 @@ func (p *partition) arm(r *row) {
 }
 
 // armFound arms a row that was found in the table, unless its deadline has ended since the query
-// began, or shortly before.
+// began, or shortly before, or its row waits for the cleaner. In a backlog the cleaner is late, and
+// trying such rows again at each poll would only make the backlog longer.
 func (p *partition) armFound(r *row) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if tag, waits := p.mu.cleaning[armed.Entry{Key: r.key, At: r.at}]; waits && tag == r.tag {
+		return
+	}
 	for _, done := range p.mu.finished {
 		if f, found := done[armed.Entry{Key: r.key, At: r.at}]; found && (f.tag == r.tag || r.by <= f.by) {
 			return
@@ -139,7 +144,7 @@ func (r *row) Finished(_ armed.Entry, how armed.Outcome) {
 	if c.get() == r {
 		p.takeLocked(c, r, false)
 	}
-	table := &row{key: r.key, at: r.at, tag: r.tag}
+	table := &row{key: r.key, at: r.at, tag: r.tag, p: p}
 	inbox := r.inbox
 	if p.mu.track {
 		p.mu.finished[0][armed.Entry{Key: r.key, At: r.at}] = finished{tag: r.tag}

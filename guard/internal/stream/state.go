@@ -76,6 +76,9 @@ type partition struct {
 		track bool
 		// by key and instant: finished since the owner's last poll began, and since the one before
 		finished [2]map[armed.Entry]finished
+		// finished deadlines whose rows the cleaner still has to delete, by key and instant: the tag
+		// of the row
+		cleaning map[armed.Entry]int64
 	}
 }
 

@@ -1,0 +1,263 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mayflydb/mayfly/guard"
+	"github.com/mayflydb/mayfly/internal/clock"
+)
+
+// fleet are the workers of one strategy.
+type fleet struct {
+	program []string // the program of a worker and its first arguments
+	config  workerConfig
+	plan    *plan
+	ledger  *ledger
+	log     io.Writer // of the workers; nil: none
+	workers []*worker
+	all     sync.WaitGroup
+	cancel  context.CancelFunc
+}
+
+// worker is a place in the fleet. Its process may end, and is then replaced by another.
+type worker struct {
+	*fleet
+	number   int
+	mu       sync.Mutex
+	process  *exec.Cmd     // nil: none runs; guarded by mu
+	killed   bool          // the process was killed on purpose; guarded by mu
+	paused   bool          // guarded by mu
+	restarts int           // guarded by mu
+	ready    chan struct{} // closed when a process has been ready
+	once     sync.Once     // for the closing
+}
+
+// start starts all workers.
+func (f *fleet) start(count int) {
+	ctx, cancel := context.WithCancel(context.Background())
+	f.cancel = cancel
+	for i := range count {
+		w := &worker{fleet: f, number: i, ready: make(chan struct{})}
+		f.workers = append(f.workers, w)
+		f.all.Go(func() { w.run(ctx) })
+	}
+}
+
+// stop ends all workers, and waits for their end.
+func (f *fleet) stop() {
+	f.cancel()
+	f.all.Wait()
+}
+
+// awaitReady waits until each worker guards the table.
+func (f *fleet) awaitReady(ctx context.Context) error {
+	for _, w := range f.workers {
+		select {
+		case <-w.ready:
+		case <-ctx.Done():
+			return fmt.Errorf("worker %d of the %s strategy did not begin to guard: %w", w.number, f.config.Strategy, context.Cause(ctx))
+		}
+	}
+	return nil
+}
+
+// restarted returns the number of processes that have replaced another.
+func (f *fleet) restarted() (n int) {
+	for _, w := range f.workers {
+		w.mu.Lock()
+		n += w.restarts
+		w.mu.Unlock()
+	}
+	return n
+}
+
+// harass pauses and kills workers as planned, until healed is closed. The pauses end then.
+func (f *fleet) harass(healed <-chan struct{}) {
+	var hurts sync.WaitGroup
+	defer hurts.Wait()
+	for second := uint64(0); ; second++ {
+		for _, w := range f.workers {
+			for _, fault := range f.plan.chosen {
+				if fault.hurt == nil {
+					continue
+				}
+				if d := f.plan.decide(fault, second*uint64(len(f.workers))+uint64(w.number)); d != nil {
+					f.plan.count(fault.name)
+					hurts.Go(func() { fault.hurt(w, d, healed) })
+				}
+			}
+		}
+		clock.Pause(time.Second, healed)
+		select {
+		case <-healed:
+			return
+		default:
+		}
+	}
+}
+
+// pauseFor stops the worker's process for a while.
+func (w *worker) pauseFor(dice *rand.Rand, healed <-chan struct{}) {
+	w.mu.Lock()
+	c := w.process
+	if c == nil || w.paused || suspend(c.Process) != nil {
+		w.mu.Unlock()
+		return
+	}
+	w.paused = true
+	w.mu.Unlock()
+	clock.Pause(500*time.Millisecond+time.Duration(dice.Int64N(int64(7500*time.Millisecond))), healed)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.paused = false
+	if w.process == c {
+		_ = resume(c.Process) // it may have ended
+	}
+}
+
+// kill kills the worker's process.
+func (w *worker) kill(*rand.Rand, <-chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.process != nil {
+		w.killed = true
+		_ = w.process.Process.Kill() // it may have ended
+	}
+}
+
+// run keeps a process running until ctx is done.
+func (w *worker) run(ctx context.Context) {
+	for n := uint64(0); ; n++ {
+		wasReady, reason := w.live(ctx)
+		w.mu.Lock()
+		killed := w.killed
+		w.process, w.killed = nil, false
+		w.mu.Unlock()
+		if ctx.Err() != nil {
+			return
+		}
+		if !killed {
+			w.judgeEnd(wasReady, reason)
+		}
+		d := diceFor(w.plan.seed, w.plan.strategy, fmt.Sprint("restart ", w.number), n)
+		clock.Pause(time.Duration(d.Int64N(int64(2*time.Second))), ctx.Done())
+		if ctx.Err() != nil {
+			return
+		}
+		w.mu.Lock()
+		w.restarts++
+		w.mu.Unlock()
+	}
+}
+
+// startProblems are the reasons why a worker may end before it guards, once there are faults. A
+// supervisor starts it again.
+var startProblems = []guard.Code{guard.Skew, guard.NoDate, guard.Unavailable}
+
+// judgeEnd counts the end of a process by itself. Faults explain it only before it was ready.
+func (w *worker) judgeEnd(wasReady bool, reason string) {
+	code, _, _ := strings.Cut(reason, " ")
+	if !wasReady && w.plan.begun.Load() && slices.Contains(startProblems, guard.Code(code)) {
+		w.plan.note("ended at the start: " + code)
+		return
+	}
+	w.ledger.died(reason)
+}
+
+// endLimit is how long a worker may take to end.
+const endLimit = 20 * time.Second
+
+// live runs a process until it ends. It returns whether the process has guarded the table, and the
+// reason for its end.
+func (w *worker) live(ctx context.Context) (wasReady bool, reason string) {
+	config, err := json.Marshal(w.config)
+	if err != nil {
+		return false, err.Error()
+	}
+	c := exec.Command(w.program[0], append(slices.Clone(w.program[1:]), string(config))...)
+	in, err := c.StdinPipe()
+	if err != nil {
+		return false, err.Error()
+	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		return false, err.Error()
+	}
+	tail := &tail{to: w.log, prefix: fmt.Sprintf("%s %d: ", w.config.Strategy, w.number)}
+	c.Stderr = tail
+	w.mu.Lock()
+	err = c.Start()
+	if err == nil {
+		w.process = c
+	}
+	w.mu.Unlock()
+	if err != nil {
+		return false, err.Error()
+	}
+	ended := make(chan struct{})
+	go func() {
+		select {
+		case <-ctx.Done():
+			_ = resume(c.Process)
+			_ = in.Close() // the worker ends
+			clock.Pause(endLimit, ended)
+			if c.Process.Kill() == nil {
+				w.ledger.died(fmt.Sprintf("worker %d did not end within %v", w.number, endLimit))
+			}
+		case <-ended:
+		}
+	}()
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if line := lines.Text(); line == readyLine {
+			wasReady = true
+			w.once.Do(func() { close(w.ready) })
+		} else if text, ok := strings.CutPrefix(line, endedLine+" "); ok {
+			reason = text
+		}
+	}
+	err = c.Wait()
+	close(ended)
+	if reason == "" {
+		reason = fmt.Sprintf("process-ended %v\n%s", err, tail.text())
+	}
+	return wasReady, reason
+}
+
+// tail keeps the end of a log, and copies the log to another writer.
+type tail struct {
+	to     io.Writer // may be nil
+	prefix string
+	mu     sync.Mutex
+	kept   []byte // guarded by mu
+}
+
+const tailMost = 2000 // bytes
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.to != nil {
+		for line := range strings.Lines(string(p)) {
+			fmt.Fprint(t.to, t.prefix, line)
+		}
+	}
+	t.kept = append(t.kept, p...)
+	t.kept = t.kept[max(len(t.kept)-tailMost, 0):]
+	return len(p), nil
+}
+
+func (t *tail) text() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.kept)
+}
