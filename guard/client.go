@@ -73,10 +73,12 @@ func (g *Guard) seeOutput(ctx context.Context, in middleware.InitializeInput, ne
 	return out, meta, err
 }
 
-// ownTable returns the name of a table of guard's own that a call reads or writes items of; "" if it
-// is about another one.
+// ownTable returns the name of a table of guard's own that a call creates, or reads or writes items
+// of; "" if it is about another one.
 func ownTable(in any) (name string) {
 	switch in := in.(type) {
+	case *dynamodb.CreateTableInput:
+		name = aws.ToString(in.TableName)
 	case *dynamodb.GetItemInput:
 		name = aws.ToString(in.TableName)
 	case *dynamodb.PutItemInput:
