@@ -39,6 +39,9 @@ type Guard struct {
 	items    atomic.Int64 // of the table, as the endpoint has last counted
 	waits    atomic.Int64 // ns: how long a wait GetRecords asks for at most; see boundWait
 
+	// what the endpoint does not support
+	noTransactions atomic.Bool
+
 	readiness readiness
 	troubles  troubles
 	checkEach time.Duration // between two checks of the table; tests change it
