@@ -62,7 +62,7 @@ func (g *Guard) seeHead(ctx context.Context, in middleware.DeserializeInput, nex
 }
 
 func (g *Guard) seeOutput(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
-	out, meta, err := next.HandleInitialize(ctx, in)
+	out, meta, err := g.readWeakly(ctx, in, next)
 	if err == nil {
 		g.consumed(out.Result)
 	} else if own := ownTable(in.Parameters); own != "" {

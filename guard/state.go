@@ -40,7 +40,8 @@ type Guard struct {
 	waits    atomic.Int64 // ns: how long a wait GetRecords asks for at most; see boundWait
 
 	// what the endpoint does not support
-	noTransactions atomic.Bool
+	noTransactions    atomic.Bool
+	noConsistentReads atomic.Bool // of leases; see weak_reads.go
 
 	readiness readiness
 	troubles  troubles
