@@ -63,12 +63,6 @@ func (c *exchange) refuse(status int, code string) {
 	c.out = members{"__type": "com.amazonaws.dynamodb.v20120810#" + code, "message": c.operation + " is refused by the double"}
 }
 
-// own reports whether a call is about a table of guard's own.
-func (c *exchange) own() bool {
-	name, _ := c.in["TableName"].(string)
-	return strings.HasPrefix(name, "mayfly.")
-}
-
 // object returns a member that is an object; nil if there is none.
 func object(m members, name string) members {
 	o, _ := m[name].(members)
@@ -163,6 +157,7 @@ func (c *exchange) pass(r *http.Request, to string, over http.RoundTripper) erro
 			on.Header[name] = values
 		}
 	}
+	on.Header.Set("Accept-Encoding", "identity") // since the answer is changed
 	answer, err := over.RoundTrip(on)
 	if err != nil {
 		return err
