@@ -29,6 +29,7 @@ type members = map[string]any
 // exchange is one request on its way through a double, and then its answer.
 type exchange struct {
 	operation string
+	again     bool // the SDK repeats the call
 	in        members
 	status    int
 	header    http.Header
@@ -110,7 +111,7 @@ func (w *world) double(t *testing.T, quirks ...quirk) (*dynamodb.Client, *dynamo
 
 // relay passes a request on, and its answer back.
 func relay(w http.ResponseWriter, r *http.Request, to string, over http.RoundTripper, quirks []quirk) error {
-	c := &exchange{operation: operationOf(r)}
+	c := &exchange{operation: operationOf(r), again: !strings.HasPrefix(r.Header.Get("Amz-Sdk-Request"), "attempt=1;")}
 	if err := decode(r.Body, &c.in); err != nil {
 		return err
 	}

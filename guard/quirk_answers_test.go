@@ -68,7 +68,7 @@ func transportQuirks() []quirk {
 	var calls, refusals atomic.Int64
 	html := func(status int) func(c *exchange) {
 		return func(c *exchange) {
-			if calls.Add(1)%9 == 0 {
+			if !c.again && calls.Add(1)%9 == 0 {
 				c.status, c.header = status, http.Header{"Content-Type": {"text/html"}}
 				c.body = fmt.Appendf(nil, "<html><body><h1>%d</h1></body></html>", status)
 			}
@@ -82,7 +82,7 @@ func transportQuirks() []quirk {
 		{name: "502 as a page", source: "made up: a proxy whose server restarts", changes: html(http.StatusBadGateway)},
 		{name: "503 as a page", source: "made up: a proxy that is overloaded", changes: html(http.StatusServiceUnavailable)},
 		{name: "429 without a body", source: "made up: a gateway that limits calls", changes: func(c *exchange) {
-			if refusals.Add(1)%9 == 0 {
+			if !c.again && refusals.Add(1)%9 == 0 {
 				c.status, c.header, c.body = http.StatusTooManyRequests, http.Header{}, []byte{}
 			}
 		}},
