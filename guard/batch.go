@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/mayflydb/mayfly/guard/internal/armed"
+	"github.com/mayflydb/mayfly/guard/internal/table"
 	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
@@ -17,7 +18,7 @@ import (
 
 // removeAll removes items by transactions.
 func (g *Guard) removeAll(ctx context.Context, batch []armed.Removal) {
-	for len(batch) > 1 {
+	for len(batch) > 1 && !g.noTransactions.Load() {
 		in := &dynamodb.TransactWriteItemsInput{ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal}
 		for _, f := range batch {
 			condition, names, values := g.table.Condition(f.Entry)
@@ -38,6 +39,12 @@ func (g *Guard) removeAll(ctx context.Context, batch []armed.Removal) {
 				g.removed(f)
 			}
 			return
+		}
+		if table.Unsupported(err) {
+			if g.noTransactions.CompareAndSwap(false, true) {
+				g.log.Warn("the endpoint has no transactions, so guard removes the items one by one", "table", g.o.Table, "error", err)
+			}
+			break
 		}
 		others, sorted := g.sortOut(ctx, batch, err)
 		if !sorted {

@@ -62,7 +62,7 @@ func (g *Guard) seeHead(ctx context.Context, in middleware.DeserializeInput, nex
 }
 
 func (g *Guard) seeOutput(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
-	out, meta, err := next.HandleInitialize(ctx, in)
+	out, meta, err := g.readWeakly(ctx, in, next)
 	if err == nil {
 		g.consumed(out.Result)
 	} else if own := ownTable(in.Parameters); own != "" {
@@ -73,10 +73,12 @@ func (g *Guard) seeOutput(ctx context.Context, in middleware.InitializeInput, ne
 	return out, meta, err
 }
 
-// ownTable returns the name of a table of guard's own that a call reads or writes items of; "" if it
-// is about another one.
+// ownTable returns the name of a table of guard's own that a call creates, or reads or writes items
+// of; "" if it is about another one.
 func ownTable(in any) (name string) {
 	switch in := in.(type) {
+	case *dynamodb.CreateTableInput:
+		name = aws.ToString(in.TableName)
 	case *dynamodb.GetItemInput:
 		name = aws.ToString(in.TableName)
 	case *dynamodb.PutItemInput:

@@ -86,7 +86,12 @@ func (g *Guard) prepare(ctx context.Context) (err error) {
 			Next: "if the endpoint's clock agrees with this machine's, use that (--endpoint-clock local)"}
 	}
 	if g.o.Attribute == "" {
-		if g.o.Attribute, err = table.TTLAttribute(ctx, g.db, g.o.Table); err != nil {
+		g.o.Attribute, err = table.TTLAttribute(ctx, g.db, g.o.Table)
+		switch {
+		case table.Unsupported(err):
+			return &Problem{Code: NoAttribute, Message: "no TTL attribute is given, and the endpoint does not support DescribeTimeToLive",
+				Next: "name the attribute with the deadlines in epoch seconds (--attribute)", Err: err}
+		case err != nil:
 			return g.atStart("DescribeTimeToLive", err)
 		}
 		g.attributeFound = true

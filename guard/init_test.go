@@ -365,3 +365,62 @@ func TestInitProblems(t *testing.T) {
 		}
 	}
 }
+
+// Init makes the index where the API is another: the numbers of ProvisionedThroughput are wanted for
+// a table on demand (dynalite; DynamoDB Local, whose documentation says that it ignores them), or
+// indexes have no status (scylladb/scylladb#11471). Where no index can be made, it ends at once.
+func TestInitElsewhere(t *testing.T) {
+	wantsNumbers := quirk{refuses: func(c *exchange) string {
+		for _, update := range objects(c.in, "GlobalSecondaryIndexUpdates") {
+			index := object(update, "Create")
+			if c.operation != "UpdateTable" || index["ProvisionedThroughput"] == nil {
+				return "ValidationException"
+			}
+			delete(index, "ProvisionedThroughput")
+		}
+		return ""
+	}}
+	noStatus := quirk{changes: func(c *exchange) {
+		for _, index := range objects(object(c.out, "Table"), "GlobalSecondaryIndexes") {
+			delete(index, "IndexStatus")
+		}
+	}}
+	refusal := func(code string) quirk {
+		return quirk{refuses: func(c *exchange) string {
+			if c.operation == "UpdateTable" {
+				return code
+			}
+			return ""
+		}}
+	}
+	for _, c := range []struct {
+		name  string
+		quirk quirk
+		ends  Code
+	}{
+		{"throughput of indexes", wantsNumbers, ""},
+		{"no status of indexes", noStatus, ""},
+		{"no UpdateTable", refusal("UnknownOperationException"), NoIndex},
+		{"no new indexes", refusal("ValidationException"), NoIndex}, // Alternator before 2025.1: scylladb/scylladb#11567
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, overHTTP)
+			w.db, _ = w.double(t, c.quirk)
+			w.put("soon", w.in(2))
+			report, err := Init(t.Context(), w.initOptions(), nil)
+			p, _ := errors.AsType[*Problem](err)
+			switch {
+			case c.ends == "" && (err != nil || !report.Created || report.Written != 1):
+				t.Errorf("reports %+v, and ends with %v", report, err)
+			case c.ends != "" && (p == nil || p.Code != c.ends):
+				t.Errorf("ends with %v", err)
+			case c.ends == "":
+				r := w.start(w.indexOptions())
+				r.awaitCount(Armed, 1)
+				w.advance(2 * time.Second)
+				r.awaitCount(Removed, 1)
+			}
+		})
+	}
+}

@@ -42,6 +42,10 @@ type Guard struct {
 	items     atomic.Int64 // of the table, as the endpoint has last counted
 	waits     atomic.Int64 // ns: how long a wait GetRecords asks for at most; see boundWait
 
+	// what the endpoint does not support
+	noTransactions    atomic.Bool
+	noConsistentReads atomic.Bool // of leases; see weak_reads.go
+
 	readiness    readiness
 	first        firstPass
 	troubles     troubles

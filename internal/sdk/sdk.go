@@ -46,17 +46,24 @@ func Scheduler(c aws.Config, options ...func(*scheduler.Options)) *scheduler.Cli
 	return scheduler.NewFromConfig(c, options...)
 }
 
-// Watched returns a copy of a caller's client that logs to l and has more options.
+// Watched returns a copy of a caller's client that logs to l, repeats calls that were answered with
+// the status 429, and has more options.
 func Watched(c *dynamodb.Client, l *slog.Logger, options ...func(*dynamodb.Options)) *dynamodb.Client {
-	return dynamodb.New(c.Options(), append([]func(*dynamodb.Options){Unchecked, func(o *dynamodb.Options) { o.Logger = Logger(l) }}, options...)...)
+	return dynamodb.New(c.Options(), append([]func(*dynamodb.Options){Unchecked, func(o *dynamodb.Options) {
+		o.Logger, o.Retryer = Logger(l), throttled(o.Retryer)
+	}}, options...)...)
 }
 
 // WatchedStreams is Watched for the streams of tables.
 func WatchedStreams(c *dynamodbstreams.Client, l *slog.Logger, options ...func(*dynamodbstreams.Options)) *dynamodbstreams.Client {
-	return dynamodbstreams.New(c.Options(), append([]func(*dynamodbstreams.Options){func(o *dynamodbstreams.Options) { o.Logger = Logger(l) }}, options...)...)
+	return dynamodbstreams.New(c.Options(), append([]func(*dynamodbstreams.Options){func(o *dynamodbstreams.Options) {
+		o.Logger, o.Retryer = Logger(l), throttled(o.Retryer)
+	}}, options...)...)
 }
 
 // WatchedScheduler is Watched for EventBridge Scheduler.
 func WatchedScheduler(c *scheduler.Client, l *slog.Logger, options ...func(*scheduler.Options)) *scheduler.Client {
-	return scheduler.New(c.Options(), append([]func(*scheduler.Options){func(o *scheduler.Options) { o.Logger = Logger(l) }}, options...)...)
+	return scheduler.New(c.Options(), append([]func(*scheduler.Options){func(o *scheduler.Options) {
+		o.Logger, o.Retryer = Logger(l), throttled(o.Retryer)
+	}}, options...)...)
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -47,5 +48,28 @@ func TestLogger(t *testing.T) {
 	l.Logf(logging.Warn, "failed %d times", 3)
 	if got := lines.String(); !strings.Contains(got, `"level":"WARN","msg":"AWS SDK: failed 3 times"`) || strings.Contains(got, "silent") {
 		t.Error(got)
+	}
+}
+
+// A watched client repeats a call that a gateway answered with 429 and no code, as often as its
+// retryer allows.
+func TestWatchedRepeatsThrottledCalls(t *testing.T) {
+	var calls atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if calls.Add(1) < 3 {
+			w.WriteHeader(http.StatusTooManyRequests)
+			return
+		}
+		w.Write([]byte(`{"TableNames":[]}`))
+	}))
+	defer server.Close()
+	config := aws.Config{Region: "us-east-1", BaseEndpoint: &server.URL, Credentials: credentials.NewStaticCredentialsProvider("k", "s", "")}
+	watched := Watched(DynamoDB(config), slog.New(slog.DiscardHandler))
+	once := Watched(watched, slog.New(slog.DiscardHandler), func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
+	if _, err := once.ListTables(t.Context(), nil); err == nil || calls.Load() != 1 {
+		t.Errorf("%d calls without retries, and %v", calls.Load(), err)
+	}
+	if _, err := watched.ListTables(t.Context(), nil); err != nil || calls.Load() != 3 {
+		t.Errorf("%d calls, and %v", calls.Load(), err)
 	}
 }

@@ -67,11 +67,13 @@ func (x *Strategy) count(ctx context.Context, shard string, low, high int64) (n,
 			if err != nil {
 				return 0, 0, err
 			}
-			if len(out.Items) == 0 {
+			if len(out.Items) == 0 && out.LastEvaluatedKey == nil {
 				continue
 			}
-			if _, at, err := table.Deadline(out.Items[0][x.Table.Attribute]); err == nil {
-				first = at / 1000
+			if len(out.Items) > 0 {
+				if _, at, err := table.Deadline(out.Items[0][x.Table.Attribute]); err == nil {
+					first = at / 1000
+				}
 			}
 		}
 		more, err := strategy.CountItems(ctx, x.DB, in)

@@ -236,9 +236,7 @@ func (x *Strategy) tryLayout(ctx context.Context, leases *lease.Leases) (known b
 		x.layout.Shards = max(x.layout.Shards, x.o.Shards) // more shards are added to readers before writers
 		return true, nil
 	}
-	items, _, err := x.Scan(ctx, &dynamodb.ScanInput{
-		TableName: &x.Table.Name, IndexName: &x.index.name, ProjectionExpression: aws.String("#p"), ExpressionAttributeNames: map[string]string{"#p": x.index.key},
-	})
+	items, err := x.someItems(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -250,6 +248,18 @@ func (x *Strategy) tryLayout(ctx context.Context, leases *lease.Leases) (known b
 		x.Log.Info("the index's windows differ in length from --granularity; guard uses the length found in the index", "table", x.Table.Name, "granularity", x.layout.length(), "options", given)
 	}
 	return known, nil
+}
+
+// someItems returns the partition keys of the first page that has items; none of an empty index. A
+// page may be empty although the next ones have items, for example after many removals.
+func (x *Strategy) someItems(ctx context.Context) (items []map[string]types.AttributeValue, err error) {
+	in := &dynamodb.ScanInput{
+		TableName: &x.Table.Name, IndexName: &x.index.name, ProjectionExpression: aws.String("#p"), ExpressionAttributeNames: map[string]string{"#p": x.index.key},
+	}
+	for more := true; more && len(items) == 0 && err == nil; more = in.ExclusiveStartKey != nil {
+		items, _, err = x.Scan(ctx, in)
+	}
+	return items, err
 }
 
 // patrols scans segments of the index again and again.

@@ -216,14 +216,26 @@ func (n *initializing) create(ctx context.Context, name string) error {
 		index.ProvisionedThroughput = &types.ProvisionedThroughput{ReadCapacityUnits: p.ReadCapacityUnits, WriteCapacityUnits: p.WriteCapacityUnits}
 	}
 	in.GlobalSecondaryIndexUpdates = []types.GlobalSecondaryIndexUpdate{{Create: index}}
-	err = n.AskOther(ctx, "UpdateTable", func() error {
-		_, err := n.DB.UpdateTable(ctx, in)
-		return err
-	})
-	if p := (*table.Problem)(nil); errors.As(err, &p) && p.Code == table.Misconfigured {
+	err = n.updateTable(ctx, in)
+	p, refused := errors.AsType[*table.Problem](err)
+	if refused = refused && p.Code == table.Misconfigured; refused && index.ProvisionedThroughput == nil {
+		// DynamoDB Local and dynalite want these numbers for any table, and ignore them
+		index.ProvisionedThroughput = &types.ProvisionedThroughput{ReadCapacityUnits: aws.Int64(1), WriteCapacityUnits: aws.Int64(1)}
+		if n.updateTable(ctx, in) == nil {
+			return nil
+		}
+	}
+	if refused {
 		return &table.Problem{Code: table.NoIndex, Message: fmt.Sprintf("the endpoint refuses to create the index %s", name), Next: "create it together with the table, or choose another strategy", Err: p.Err}
 	}
 	return err
+}
+
+func (n *initializing) updateTable(ctx context.Context, in *dynamodb.UpdateTableInput) error {
+	return n.AskOther(ctx, "UpdateTable", func() error {
+		_, err := n.DB.UpdateTable(ctx, in)
+		return err
+	})
 }
 
 func (n *initializing) describe(ctx context.Context) (d *types.TableDescription, err error) {
@@ -250,7 +262,7 @@ func (n *initializing) awaitActive(ctx context.Context, name string) error {
 				return &table.Problem{Code: table.NoIndex, Message: fmt.Sprintf("the endpoint accepted the request to create the index %s but did not create it", name),
 					Next: "create it together with the table, or choose another strategy"}
 			}
-		case d.GlobalSecondaryIndexes[i].IndexStatus == types.IndexStatusActive:
+		case isActive(&d.GlobalSecondaryIndexes[i]):
 			n.total = aws.ToInt64(d.ItemCount)
 			return nil
 		case d.GlobalSecondaryIndexes[i].IndexStatus == types.IndexStatusDeleting:

@@ -268,7 +268,7 @@ type expirationIndex struct {
 
 // indexOf checks the shape of an index; why is the problem with it.
 func indexOf(t *table.Table, d *types.GlobalSecondaryIndexDescription) (x *expirationIndex, why *table.Problem) {
-	x = &expirationIndex{name: aws.ToString(d.IndexName), ready: d.IndexStatus == types.IndexStatusActive || d.IndexStatus == types.IndexStatusUpdating}
+	x = &expirationIndex{name: aws.ToString(d.IndexName), ready: isActive(d) || d.IndexStatus == types.IndexStatusUpdating}
 	var sort string
 	for _, e := range d.KeySchema {
 		switch e.KeyType {
@@ -293,6 +293,12 @@ func indexOf(t *table.Table, d *types.GlobalSecondaryIndexDescription) (x *expir
 		return nil, wrong("does not project the version attribute %s", t.Version)
 	}
 	return x, nil
+}
+
+// isActive reports whether an index can be queried. Without a status it was made with its table:
+// ScyllaDB Alternator had no status before it could add an index to a table (scylladb/scylladb#11471).
+func isActive(d *types.GlobalSecondaryIndexDescription) bool {
+	return d.IndexStatus == types.IndexStatusActive || d.IndexStatus == ""
 }
 
 // projects reports whether an index has an attribute.

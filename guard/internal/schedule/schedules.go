@@ -380,7 +380,7 @@ func (s *Strategy) call(ctx context.Context, operation string, call func() error
 		if p := s.Problem(operation, err); p != nil {
 			return p
 		}
-		if retry.Code(err) == "ValidationException" {
+		if table.Invalid(err) {
 			return &table.Problem{Code: table.Misconfigured, Message: fmt.Sprintf("the endpoint refuses the %s for an item of %s", operation, s.Table.Name),
 				Next: "check the ARNs of the role and of the dead-letter queue, and that the role trusts scheduler.amazonaws.com", Err: err}
 		}

@@ -126,7 +126,7 @@ func (r *Reader) Ask(ctx context.Context, doing string, call func() (read int, c
 		if p := r.Problem(doing, err); p != nil {
 			return p
 		}
-		if retry.Code(err) == "ValidationException" {
+		if table.Invalid(err) {
 			return &table.Problem{Code: table.Misconfigured, Message: fmt.Sprintf("the endpoint refuses the %s of %s", doing, r.Table.Name),
 				Next: "check the attribute and the index with `mayfly guard init`", Err: err}
 		}

@@ -242,8 +242,8 @@ func rangeOf(part, low, high string) *dynamodb.QueryInput {
 	}
 }
 
-// query calls each with the items of such a range, in order, until it returns false. It reads at
-// most limit items; 0: all.
+// query calls each with the items of such a range, in order, until it returns false. It reads pages
+// of at most limit items; 0: of any size. A page may be empty although more follow.
 func (s *store) query(ctx context.Context, part, low, high string, limit int32, each func(map[string]types.AttributeValue) bool) error {
 	in := rangeOf(part, low, high)
 	if limit > 0 {
@@ -259,7 +259,7 @@ func (s *store) query(ctx context.Context, part, low, high string, limit int32, 
 				return nil
 			}
 		}
-		if in.ExclusiveStartKey = out.LastEvaluatedKey; in.ExclusiveStartKey == nil || limit > 0 {
+		if in.ExclusiveStartKey = out.LastEvaluatedKey; in.ExclusiveStartKey == nil {
 			return nil
 		}
 	}

@@ -121,8 +121,10 @@ func (s *Strategy) changes(records []consume.Record) (puts, drops []*row) {
 			drop[armed.Entry{Key: k, At: before.At}] = true
 			delete(put, k)
 		}
-		if has && (!had || before.At != after.At || before.Value != after.Value || before.Version != after.Version) {
-			delete(drop, armed.Entry{Key: k, At: after.At})
+		same := armed.Entry{Key: k, At: after.At}
+		// some endpoints show a replacement as a removal and a modification
+		if has && (!had || drop[same] || before.At != after.At || before.Value != after.Value || before.Version != after.Version) {
+			delete(drop, same)
 			put[k] = after
 		}
 	}

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/aws/smithy-go"
-
 	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
@@ -97,12 +95,30 @@ func NotAllowed(operation, on string, err error) *Problem {
 // Refused returns the problem if the endpoint does not accept a call on one of guard's own tables,
 // which no other attempt mends; else nil. doing names the operation and the table.
 func Refused(doing string, err error) *Problem {
-	switch retry.Code(err) {
-	case "ValidationException", "SerializationException", "UnknownOperationException", "NotImplementedException":
-		return &Problem{Code: Misconfigured, Message: "the endpoint refuses " + doing + ", a table of guard's own",
-			Next: "compare the table with docs/guard.md: delete it if something else has made it; otherwise the endpoint does not support the call, so use another strategy, or --deadlines DIR", Err: err}
+	if !Invalid(err) {
+		return nil
 	}
-	return nil
+	return &Problem{Code: Misconfigured, Message: "the endpoint refuses " + doing + ", a table of guard's own",
+		Next: "compare the table with docs/guard.md: delete it if something else has made it; otherwise the endpoint does not support the call, so use another strategy, or --deadlines DIR", Err: err}
+}
+
+// Invalid reports whether the endpoint does not accept a call, or does not support it: another
+// attempt would fail as well.
+func Invalid(err error) bool {
+	switch retry.Code(err) {
+	case "ValidationException", "SerializationException":
+		return true
+	}
+	return Unsupported(err)
+}
+
+// Unsupported reports whether the endpoint does not support an operation.
+func Unsupported(err error) bool {
+	switch retry.Code(err) {
+	case "UnknownOperationException", "NotImplementedException", "UnsupportedOperationException":
+		return true
+	}
+	return false
 }
 
 // HasExpired reports whether the endpoint has rejected the credentials as expired.
@@ -128,7 +144,7 @@ func AtStart(doing, table string, err error) error {
 	if p := ProblemOf(doing, table, err); p != nil {
 		return p
 	}
-	if e := smithy.APIError(nil); errors.As(err, &e) && (e.ErrorCode() == "ValidationException" || e.ErrorCode() == "UnknownOperationException") {
+	if Invalid(err) {
 		return &Problem{Code: Misconfigured, Message: fmt.Sprintf("the endpoint refuses %s for %s", doing, table), Next: "check the table's name, and that the endpoint serves the DynamoDB API", Err: err}
 	}
 	if l := (*Lapse)(nil); errors.As(err, &l) {

@@ -5,6 +5,8 @@
 package attr
 
 import (
+	"math"
+	"math/big"
 	"strconv"
 	"time"
 
@@ -98,9 +100,23 @@ func AsInteger(v any) (n int64, ok bool) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return 0, false
+		return integerIn(text)
 	}
 	return n, true
+}
+
+// integerIn parses an integer in another form, such as 1.6E1: the API does not promise the form of
+// a number. The float bounds the size before the exact value is computed.
+func integerIn(text string) (n int64, ok bool) {
+	f, err := strconv.ParseFloat(text, 64)
+	if size := math.Abs(f); err != nil || size < 1 || size > math.MaxInt64 {
+		return 0, false
+	}
+	exact, ok := new(big.Rat).SetString(text)
+	if !ok || !exact.IsInt() || !exact.Num().IsInt64() {
+		return 0, false
+	}
+	return exact.Num().Int64(), true
 }
 
 // AsBinary returns binary data; ok is false if v has another type. The result shares v's bytes.

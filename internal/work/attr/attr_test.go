@@ -46,14 +46,19 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// Integers cover all of 64 bits; a fraction, a larger number and a text are none.
+// Integers cover all of 64 bits, in any form; a fraction, a larger number and a text are none.
 func TestInteger(t *testing.T) {
 	for _, n := range []int64{0, 1, -1, math.MaxInt64, math.MinInt64} {
 		if got, ok := AsInteger(Int(n)); got != n || !ok || Integer(Int(n)) != n {
 			t.Errorf("%d: %d, %t", n, got, ok)
 		}
 	}
-	for _, v := range []any{N("1.5"), N("9223372036854775808"), N(""), S("1"), nil} {
+	for text, want := range map[string]int64{"1.6E1": 16, "-2e3": -2000, "7.0": 7, "9.223372036854775807E18": math.MaxInt64, "900E-2": 9} {
+		if got, ok := AsInteger(N(text)); got != want || !ok {
+			t.Errorf("%s: %d, %t; want %d", text, got, ok, want)
+		}
+	}
+	for _, v := range []any{N("1.5"), N("9223372036854775808"), N("1E99"), N("1.5E0"), N("1E-9999999"), N("Inf"), N("1/1"), N(""), S("1"), nil} {
 		if n, ok := AsInteger(v); n != 0 || ok || Integer(v) != 0 {
 			t.Errorf("%v: %d, %t; want 0, false", v, n, ok)
 		}

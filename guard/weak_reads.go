@@ -1,0 +1,56 @@
+package guard
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go/middleware"
+
+	"github.com/mayflydb/mayfly/guard/internal/table"
+	"github.com/mayflydb/mayfly/internal/work/lease"
+)
+
+// An endpoint may refuse consistent reads. Then guard reads the leases without. A lease is written
+// only if it is unchanged since it was read, so an outdated row delays a worker and does no harm. A
+// deadline that an outdated read misses would be forgotten, so elsewhere the refusal ends guard.
+
+// readWeakly makes a call, and makes it again without ConsistentRead if the endpoint refuses that of
+// a read of leases.
+func (g *Guard) readWeakly(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+	weak := weaken(in.Parameters)
+	if weak == nil {
+		return next.HandleInitialize(ctx, in)
+	}
+	if !g.noConsistentReads.Load() {
+		out, meta, err := next.HandleInitialize(ctx, in)
+		if !table.Invalid(err) {
+			return out, meta, err
+		}
+	}
+	in.Parameters = weak
+	out, meta, err := next.HandleInitialize(ctx, in)
+	if err == nil && g.noConsistentReads.CompareAndSwap(false, true) {
+		g.log.Warn("the endpoint refuses consistent reads, so guard reads the leases without: workers may need longer to take over", "table", g.o.Table)
+	}
+	return out, meta, err
+}
+
+// weaken returns a consistent read of leases without ConsistentRead; nil for another call.
+func weaken(in any) any {
+	switch in := in.(type) {
+	case *dynamodb.QueryInput:
+		if aws.ToString(in.TableName) == lease.TableName && aws.ToBool(in.ConsistentRead) {
+			weak := *in
+			weak.ConsistentRead = nil
+			return &weak
+		}
+	case *dynamodb.GetItemInput:
+		if aws.ToString(in.TableName) == lease.TableName && aws.ToBool(in.ConsistentRead) {
+			weak := *in
+			weak.ConsistentRead = nil
+			return &weak
+		}
+	}
+	return nil
+}
