@@ -70,7 +70,7 @@ func guardTable(ctx context.Context, config string, change func(*guard.Options))
 	a := aws.Config{Region: c.Region, Credentials: credentials.NewStaticCredentialsProvider("any", "any", ""), BaseEndpoint: &c.URL, HTTPClient: pooled()}
 	o := guard.Options{
 		DB: sdk.DynamoDB(a), Streams: sdk.Streams(a), Table: c.Table, Attribute: deadlineAttribute, Strategy: c.Strategy,
-		Period: time.Second, Batch: c.Batch, MaxSkew: c.MaxSkew, Lease: c.Lease, Alone: c.Alone, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		Period: time.Second, Batch: c.Batch, MaxSkew: c.MaxSkew, Lease: c.Lease, Alone: c.Alone, AcceptOverdue: -1, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	}
 	if c.Strategy == guard.Index {
 		o.IndexName, o.Shards = shardIndex, shards
