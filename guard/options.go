@@ -11,8 +11,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 
+	"github.com/mayflydb/mayfly/guard/internal/stream"
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/option"
+	"github.com/mayflydb/mayfly/internal/work/lease"
 	"github.com/mayflydb/mayfly/target"
 )
 
@@ -28,6 +30,12 @@ const (
 	Index    Strategy = "index"
 	Schedule Strategy = "schedule"
 	Scan     Strategy = "scan"
+)
+
+// The tables of guard's own.
+const (
+	LeasesTable    = lease.TableName  // shares of the work, progress, and the workers' reports
+	DeadlinesTable = stream.TableName // deadlines that the stream strategy knows
 )
 
 // Options configure a guard. DB and Table must be set.

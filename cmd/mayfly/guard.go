@@ -14,6 +14,7 @@ type guardCommand struct {
 	Run    guardRunCommand    `cmd:"" default:"withargs" help:"Remove expired items on time. \"mayfly guard\" alone means this."`
 	Init   guardInitCommand   `cmd:"" help:"Create the index for the index strategy and fill it."`
 	Status guardStatusCommand `cmd:"" help:"Show workers, leases, overdue items and coming expiries."`
+	Policy guardPolicyCommand `cmd:"" help:"Print the IAM policy that a guard command needs."`
 	Proxy  guardProxyCommand  `cmd:"" help:"Run a proxy that hides expired items from clients until they are removed."`
 }
 
