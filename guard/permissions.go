@@ -20,11 +20,12 @@ const (
 	OnTable         Resource = "table"          // the table that is guarded
 	OnIndex         Resource = "index"          // its index of deadlines
 	OnStream        Resource = "stream"         // its stream
-	OnLeases        Resource = "leases"         // the table mayfly.leases
-	OnDeadlines     Resource = "deadlines"      // the table mayfly.deadlines
+	OnLeases        Resource = "leases"         // the table of leases: Tables.Leases
+	OnDeadlines     Resource = "deadlines"      // the table of deadlines: Tables.Deadlines
 	OnSchedules     Resource = "schedules"      // the schedules of the group "guard.<table>"
 	OnScheduleGroup Resource = "schedule group" // that group
 	OnRole          Resource = "role"           // the role that schedules run as
+	OnKey           Resource = "key"            // the KMS key of guard's own tables
 	OnAnything      Resource = "*"              // the action has no resource
 )
 
@@ -157,6 +158,9 @@ func (u usage) remote() bool { return u.o.Deadlines == nil || u.o.Deadlines == u
 // storesDeadlines reports whether deadlines are stored in a table at the endpoint.
 func (u usage) storesDeadlines() bool { return u.runs(Stream) && u.remote() }
 
+// makesWithKey reports whether tables are made that a key of KMS encrypts.
+func (u usage) makesWithKey() bool { return u.makesLeases() && u.o.Tables.KMSKey != "" }
+
 // needs are all permissions of all parts of guard, each with the usages that need it. This is the
 // only list: TestPermissions compares it with the calls that are made.
 var needs = []struct {
@@ -179,6 +183,7 @@ var needs = []struct {
 	{Permission{"dynamodb:GetRecords", OnStream}, usage.follows},
 	{Permission{"dynamodb:CreateTable", OnLeases}, usage.makesLeases},
 	{Permission{"dynamodb:DescribeTable", OnLeases}, usage.makesLeases},
+	{Permission{"dynamodb:TagResource", OnLeases}, func(u usage) bool { return u.makesLeases() && len(u.o.Tables.Tags) > 0 }},
 	// for endpoints that do not return the item that failed a condition
 	{Permission{"dynamodb:GetItem", OnLeases}, usage.leases},
 	{Permission{"dynamodb:PutItem", OnLeases}, usage.leases},
@@ -186,11 +191,19 @@ var needs = []struct {
 	{Permission{"dynamodb:DeleteItem", OnLeases}, usage.leases}, // a worker's own row, when it goes
 	{Permission{"dynamodb:CreateTable", OnDeadlines}, usage.storesDeadlines},
 	{Permission{"dynamodb:DescribeTable", OnDeadlines}, usage.storesDeadlines},
+	{Permission{"dynamodb:TagResource", OnDeadlines}, func(u usage) bool { return u.storesDeadlines() && len(u.o.Tables.Tags) > 0 }},
 	// a status asks for the deadlines of any strategy, and finds out that there are none
 	{Permission{"dynamodb:GetItem", OnDeadlines}, func(u usage) bool { return u.storesDeadlines() || u.use == UseStatus && u.remote() }},
 	{Permission{"dynamodb:PutItem", OnDeadlines}, usage.storesDeadlines},
 	{Permission{"dynamodb:Query", OnDeadlines}, func(u usage) bool { return u.storesDeadlines() || u.shows(Stream) && u.remote() }},
 	{Permission{"dynamodb:DeleteItem", OnDeadlines}, usage.storesDeadlines},
+	// DynamoDB uses the key in the name of the caller. It makes a grant for itself with the table
+	{Permission{"kms:CreateGrant", OnKey}, usage.makesWithKey},
+	{Permission{"kms:DescribeKey", OnKey}, usage.makesWithKey},
+	{Permission{"kms:Encrypt", OnKey}, usage.makesWithKey},
+	{Permission{"kms:ReEncrypt*", OnKey}, usage.makesWithKey},
+	{Permission{"kms:GenerateDataKey*", OnKey}, usage.makesWithKey},
+	{Permission{"kms:Decrypt", OnKey}, func(u usage) bool { return (u.leases() || u.use == UseStatus) && u.o.Tables.KMSKey != "" }},
 	{Permission{"scheduler:CreateScheduleGroup", OnScheduleGroup}, func(u usage) bool { return u.schedules() && u.use == UseRun }},
 	{Permission{"scheduler:CreateSchedule", OnSchedules}, usage.schedules},
 	{Permission{"scheduler:GetSchedule", OnSchedules}, usage.schedules},

@@ -18,7 +18,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 	"github.com/aws/smithy-go/middleware"
 
-	"github.com/mayflydb/mayfly/guard/internal/stream"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
@@ -53,6 +52,14 @@ func (u *used) database(_ context.Context, operation string, in any) error {
 		name = *in.TableName
 	case *dynamodb.CreateTableInput:
 		name = *in.TableName
+		if len(in.Tags) > 0 {
+			u.add("dynamodb", "TagResource", resourceOf(name))
+		}
+		if in.SSESpecification != nil { // DynamoDB calls KMS in the name of the caller
+			for _, action := range []string{"CreateGrant", "DescribeKey", "Encrypt", "Decrypt", "ReEncrypt*", "GenerateDataKey*"} {
+				u.add("kms", action, OnKey)
+			}
+		}
 	case *dynamodb.BatchWriteItemInput:
 		for name = range in.RequestItems {
 			u.add("dynamodb", operation, resourceOf(name))
@@ -82,9 +89,9 @@ func resourceOf(table string) Resource {
 	switch table {
 	case worldTable:
 		return OnTable
-	case lease.TableName:
+	case LeasesTable, ownTables().Leases:
 		return OnLeases
-	case stream.TableName:
+	case DeadlinesTable, ownTables().Deadlines:
 		return OnDeadlines
 	}
 	return Resource("unknown table " + table)
@@ -219,6 +226,7 @@ func TestRunPermissions(t *testing.T) {
 		"stream":           func(w *world) Options { return w.options(Stream) },
 		"stream, dry":      func(w *world) Options { o := w.options(Stream); o.DryRun = true; return o },
 		"stream, own disk": func(w *world) Options { o := w.options(Stream); o.Deadlines = newWorld(w.t).db; return o },
+		"stream, tables":   func(w *world) Options { o := w.options(Stream); o.Tables = ownTables(); return o },
 		"index":            func(w *world) Options { return w.options(Index) },
 		"index, dry":       func(w *world) Options { o := w.options(Index); o.DryRun = true; return o },
 		"schedule":         schedules(false),
@@ -259,7 +267,7 @@ func TestRunPermissions(t *testing.T) {
 			reported := make(chan struct{})
 			go func() { defer close(reported); g.Report(ctx) }()
 			seen := w.options(Auto)
-			seen.DB = w.DynamoDB()
+			seen.DB, seen.Tables = w.DynamoDB(), o.Tables
 			g.await("the worker is shown", func() bool {
 				s, err := Look(t.Context(), seen, 1)
 				must(t, err)
@@ -270,7 +278,7 @@ func TestRunPermissions(t *testing.T) {
 			switch {
 			case o.Strategy == Stream:
 				g.await("the deadline is stored", func() bool {
-					return strings.Contains(fmt.Sprint(notedIn(t, cmp.Or(o.Deadlines, w.DynamoDB()))), "renewed")
+					return strings.Contains(fmt.Sprint(notedIn(t, cmp.Or(o.Deadlines, w.DynamoDB()), o.Tables.Deadlines)), "renewed")
 				})
 			case o.Strategy == Schedule && !o.DryRun:
 				g.await("there are schedules", func() bool { return len(w.schedules()) == 32 })

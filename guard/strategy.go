@@ -12,6 +12,7 @@ import (
 	"github.com/mayflydb/mayfly/guard/internal/schedule"
 	"github.com/mayflydb/mayfly/guard/internal/strategy"
 	"github.com/mayflydb/mayfly/guard/internal/stream"
+	"github.com/mayflydb/mayfly/internal/work/ensure"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
@@ -89,10 +90,15 @@ func (g *Guard) env() *strategy.Env {
 		Guard: verbs{g}, Armed: g.armed, Table: g.table, DB: g.db, Streams: g.streams, Log: g.log,
 		Leases: lease.Options{
 			Owner: g.o.Owner, Duration: g.o.Lease, Exclusive: g.o.Alone, Logger: g.log, Fatal: func(err error) bool { return g.problem("GetItem", err) != nil },
+			Table: g.leasesTable(),
 		},
-		Segments: g.o.Segments, Concurrency: g.o.Concurrency, MaxRCU: g.o.MaxRCU, DryRun: g.o.DryRun, CheckEach: g.checkEach,
+		Deadlines: g.o.Tables.settings(g.o.Tables.Deadlines),
+		Segments:  g.o.Segments, Concurrency: g.o.Concurrency, MaxRCU: g.o.MaxRCU, DryRun: g.o.DryRun, CheckEach: g.checkEach,
 	}
 }
+
+// leasesTable returns the settings of the table of leases.
+func (g *Guard) leasesTable() ensure.Settings { return g.o.Tables.settings(g.o.Tables.Leases) }
 
 // verbs implement strategy.Guard.
 type verbs struct{ g *Guard }

@@ -20,11 +20,14 @@ type guardPolicyCommand struct {
 	Region   string   `help:"Region in the ARNs. Default: any." placeholder:"REGION"`
 	Account  string   `help:"Account in the ARNs, 12 digits. Default: any." placeholder:"ID"`
 
-	Attribute      string `help:"TTL attribute, if the command names it. Default: the command asks for the table's own." placeholder:"NAME"`
-	Index          string `help:"Index of the index strategy. Default: any of the table." placeholder:"NAME"`
-	Deadlines      string `help:"Directory given to mayfly guard run --deadlines." placeholder:"DIR"`
-	Mark           string `help:"Attribute given to mayfly guard run --mark." placeholder:"NAME"`
-	Archive        string `help:"Target given to mayfly guard run --archive. The target's own permissions are not in the policy." placeholder:"ARN"`
+	Attribute string `help:"TTL attribute, if the command names it. Default: the command asks for the table's own." placeholder:"NAME"`
+	Index     string `help:"Index of the index strategy. Default: any of the table." placeholder:"NAME"`
+	Deadlines string `help:"Directory given to mayfly guard run --deadlines." placeholder:"DIR"`
+	Mark      string `help:"Attribute given to mayfly guard run --mark." placeholder:"NAME"`
+	Archive   string `help:"Target given to mayfly guard run --archive. The target's own permissions are not in the policy." placeholder:"ARN"`
+	leasesFlag
+	deadlinesTableFlag
+	ownTableFlags
 	DryRun         bool   `help:"The command is a dry run."`
 	SchedulerRole  string `help:"ARN of the role that the schedules assume." placeholder:"ARN"`
 	SchedulerQueue string `help:"ARN of the SQS queue for deletions that the schedules failed to make." placeholder:"ARN"`
@@ -47,7 +50,11 @@ func (c guardPolicyCommand) Run(_ context.Context, s streams) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	return writeIndentedJSON(s.out, c.policy())
+	tables, err := c.tables(c.LeasesTable, c.DeadlinesTable)
+	if err != nil {
+		return err
+	}
+	return writeIndentedJSON(s.out, c.policy(tables))
 }
 
 var (
@@ -98,19 +105,25 @@ type statement struct {
 // sids are the names of statements. IAM allows letters and digits only.
 var sids = map[guard.Resource]string{
 	guard.OnTable: "Table", guard.OnIndex: "Index", guard.OnStream: "Stream", guard.OnLeases: "Leases", guard.OnDeadlines: "Deadlines",
-	guard.OnSchedules: "Schedules", guard.OnScheduleGroup: "ScheduleGroup", guard.OnRole: "SchedulerRole", guard.OnAnything: "Endpoint",
+	guard.OnSchedules: "Schedules", guard.OnScheduleGroup: "ScheduleGroup", guard.OnRole: "SchedulerRole", guard.OnAnything: "Endpoint", guard.OnKey: "Key",
 }
 
 // policy returns a policy with a statement for each kind of resource.
-func (c guardPolicyCommand) policy() policy {
+func (c guardPolicyCommand) policy(tables guard.Tables) policy {
 	p := policy{Version: "2012-10-17"}
-	for _, one := range guard.Permissions(guard.Use(c.For), c.options()) {
+	for _, one := range guard.Permissions(guard.Use(c.For), c.options(tables)) {
 		i := slices.IndexFunc(p.Statement, func(s statement) bool { return s.Sid == sids[one.On] })
 		if i < 0 {
 			i = len(p.Statement)
 			p.Statement = append(p.Statement, statement{Sid: sids[one.On], Effect: "Allow", Resource: c.arns(one.On)})
-			if one.On == guard.OnRole {
+			switch one.On {
+			case guard.OnRole:
 				p.Statement[i].Condition = map[string]map[string]string{"StringEquals": {"iam:PassedToService": "scheduler.amazonaws.com"}}
+			case guard.OnKey:
+				p.Statement[i].Condition = map[string]map[string]string{"StringLike": {"kms:ViaService": "dynamodb.*.amazonaws.com*"}}
+				if strings.HasPrefix(c.OwnTableKMSKey, "alias/") { // an ARN of a policy cannot contain it
+					p.Statement[i].Condition["ForAnyValue:StringEquals"] = map[string]string{"kms:ResourceAliases": c.OwnTableKMSKey}
+				}
 			}
 		}
 		p.Statement[i].Action = append(p.Statement[i].Action, one.Action)
@@ -122,8 +135,8 @@ func (c guardPolicyCommand) policy() policy {
 }
 
 // options returns the options of the command that gets the policy, as far as they matter.
-func (c guardPolicyCommand) options() guard.Options {
-	o := guard.Options{Strategy: guard.Strategy(c.Strategy), Attribute: c.Attribute, IndexName: c.Index, Mark: c.Mark, DryRun: c.DryRun, Role: c.SchedulerRole}
+func (c guardPolicyCommand) options(tables guard.Tables) guard.Options {
+	o := guard.Options{Strategy: guard.Strategy(c.Strategy), Attribute: c.Attribute, IndexName: c.Index, Mark: c.Mark, DryRun: c.DryRun, Role: c.SchedulerRole, Tables: tables}
 	if c.Deadlines != "" {
 		o.Deadlines = new(dynamodb.Client)
 	}
@@ -140,10 +153,18 @@ func (c guardPolicyCommand) arns(on guard.Resource) (all []string) {
 		return []string{"*"}
 	case guard.OnRole:
 		return []string{c.SchedulerRole}
+	case guard.OnKey:
+		switch {
+		case strings.HasPrefix(c.OwnTableKMSKey, "arn:"):
+			return []string{c.OwnTableKMSKey}
+		case strings.HasPrefix(c.OwnTableKMSKey, "alias/"):
+			return []string{c.arn("kms", "key/*")}
+		}
+		return []string{c.arn("kms", "key/"+c.OwnTableKMSKey)}
 	case guard.OnLeases:
-		return []string{c.arn("dynamodb", "table/"+guard.LeasesTable)}
+		return []string{c.arn("dynamodb", "table/"+c.LeasesTable)}
 	case guard.OnDeadlines:
-		return []string{c.arn("dynamodb", "table/"+guard.DeadlinesTable)}
+		return []string{c.arn("dynamodb", "table/"+c.DeadlinesTable)}
 	}
 	for _, name := range c.Table {
 		switch on {

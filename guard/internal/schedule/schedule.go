@@ -200,9 +200,9 @@ func (x *Strategy) adopt(ctx context.Context, c *consume.Consumer, arn string) e
 	if err != nil {
 		return err
 	}
-	return x.call(ctx, "Query, PutItem and DeleteItem on "+lease.TableName, func() error {
+	return x.call(ctx, "Query, PutItem and DeleteItem on "+x.Leases.TableName(), func() error {
 		if len(scan) == 0 {
-			return consume.Forget(ctx, x.DB, x.Consumer(Name))
+			return consume.Forget(ctx, x.DB, x.Consumer(Name), x.Leases)
 		}
 		return c.Adopt(ctx, x.Consumer(Name))
 	})
@@ -210,7 +210,7 @@ func (x *Strategy) adopt(ctx context.Context, c *consume.Consumer, arn string) e
 
 // forgetStream deletes the checkpoints and the scan of a stream that has ended.
 func (x *Strategy) forgetStream(ctx context.Context, arn string) error {
-	err := x.call(ctx, "DeleteItem", func() error { return consume.Forget(ctx, x.DB, x.readerName(arn)) })
+	err := x.call(ctx, "DeleteItem", func() error { return consume.Forget(ctx, x.DB, x.readerName(arn), x.Leases) })
 	if err != nil {
 		return err
 	}
@@ -220,7 +220,7 @@ func (x *Strategy) forgetStream(ctx context.Context, arn string) error {
 // forgetScan makes the workers repeat the scan. A worker in the middle of the scan loses its lease,
 // and begins anew.
 func (x *Strategy) forgetScan(ctx context.Context, label string) error {
-	err := x.call(ctx, "DeleteItem", func() error { return lease.Clear(ctx, x.DB, x.scanName(label)) })
+	err := x.call(ctx, "DeleteItem", func() error { return lease.Clear(ctx, x.DB, x.scanName(label), x.Leases) })
 	if p, ok := errors.AsType[*table.Problem](err); ok && ctx.Err() == nil {
 		x.Fail(p)
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/mayflydb/mayfly/guard/internal/armed"
 	"github.com/mayflydb/mayfly/guard/internal/table"
 	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/work/ensure"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 	"github.com/mayflydb/mayfly/internal/work/retry"
 )
@@ -73,6 +74,8 @@ type Env struct {
 	Streams *dynamodbstreams.Client
 	Log     *slog.Logger
 	Leases  lease.Options // of this worker
+	// the table of the stream strategy's deadlines
+	Deadlines ensure.Settings
 
 	// as in guard's Options
 	Segments, Concurrency int
