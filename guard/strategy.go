@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -111,6 +112,8 @@ func (v verbs) Raise(p *Problem)   { v.g.raise(p) }
 func (v verbs) Settle(code Code)   { v.g.settle(code) }
 func (v verbs) Items() int64       { return v.g.items.Load() }
 func (v verbs) Rejected() bool     { return v.g.given.any() }
+
+func (v verbs) Removed(k armed.Key, late time.Duration) { v.g.removedBySchedule(k, late) }
 
 func (v verbs) BadValue(k armed.Key, err error) { v.g.badValue(k, err) }
 

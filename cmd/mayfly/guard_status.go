@@ -131,7 +131,9 @@ func writeWorkers(out io.Writer, s *guard.Status) error {
 		late, cost := "", ""
 		if n := w.Counts[guard.Removed.String()]; n > 0 {
 			late = fmt.Sprintf("%d, %d, %d ms", w.LateMS.P50, w.LateMS.P99, w.LateMS.Max)
-			cost = fmt.Sprintf("$%.2f", (w.Read*guard.PriceRead+w.Write*guard.PriceWrite)/float64(n))
+			if w.Strategy != guard.Schedule { // the Scheduler's deletions consume units that guard does not see
+				cost = fmt.Sprintf("$%.2f", (w.Read*guard.PriceRead+w.Write*guard.PriceWrite)/float64(n))
+			}
 		}
 		t.add(w.Name, strategy, ago(s.At.Sub(w.At)), fmt.Sprint(w.Armed), horizon, fmt.Sprint(w.Due), oldest,
 			fmt.Sprint(w.Counts[guard.Removed.String()]), fmt.Sprint(w.Counts[guard.Refused.String()]), late, cost)

@@ -41,6 +41,8 @@ type Guard interface {
 	Sleep(ctx context.Context, until int64, wake <-chan struct{}) error
 	// Report counts an event that is about no entry in memory. err is the cause, if it has one.
 	Report(what What, err error)
+	// Removed counts the removal of an item by its schedule.
+	Removed(k armed.Key, late time.Duration)
 	// BadValue reports a TTL value that is no deadline; k is "" if the item has no key.
 	BadValue(k armed.Key, err error)
 	Progress(p Progress)
