@@ -11,10 +11,8 @@ import (
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
-	"github.com/mayflydb/mayfly/guard/internal/stream"
 	"github.com/mayflydb/mayfly/guard/internal/table"
 	"github.com/mayflydb/mayfly/internal/sdk"
-	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
 // guard's clients are copies of the caller's that log to guard's log and inspect each response: the
@@ -65,7 +63,7 @@ func (g *Guard) seeOutput(ctx context.Context, in middleware.InitializeInput, ne
 	out, meta, err := g.readWeakly(ctx, in, next)
 	if err == nil {
 		g.consumed(out.Result)
-	} else if own := ownTable(in.Parameters); own != "" {
+	} else if own := g.ownTable(in.Parameters); own != "" {
 		if p := table.Refused(middleware.GetOperationName(ctx)+" on "+own, err); p != nil {
 			g.fail(p)
 		}
@@ -75,7 +73,7 @@ func (g *Guard) seeOutput(ctx context.Context, in middleware.InitializeInput, ne
 
 // ownTable returns the name of a table of guard's own that a call creates, or reads or writes items
 // of; "" if it is about another one.
-func ownTable(in any) (name string) {
+func (g *Guard) ownTable(in any) (name string) {
 	switch in := in.(type) {
 	case *dynamodb.CreateTableInput:
 		name = aws.ToString(in.TableName)
@@ -94,7 +92,7 @@ func ownTable(in any) (name string) {
 			break
 		}
 	}
-	if name == lease.TableName || name == stream.TableName {
+	if name == g.o.Tables.Leases || name == g.o.Tables.Deadlines {
 		return name
 	}
 	return ""

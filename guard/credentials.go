@@ -17,7 +17,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 	"github.com/aws/smithy-go/middleware"
 
-	"github.com/mayflydb/mayfly/guard/internal/stream"
 	"github.com/mayflydb/mayfly/guard/internal/table"
 	"github.com/mayflydb/mayfly/internal/work/retry"
 )
@@ -182,7 +181,7 @@ func (g *Guard) subject(service string, in any) string {
 		return aws.ToString(name)
 	}
 	if _, is := in.(*dynamodb.BatchWriteItemInput); is {
-		return stream.TableName
+		return g.o.Tables.Deadlines
 	}
 	switch table := text("TableName"); {
 	case service == scheduler.ServiceID:

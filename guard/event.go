@@ -7,12 +7,14 @@ type What int
 
 // Event is something that has happened.
 type Event struct {
-	What  What
-	Key   string        // of the item, as JSON, if the event is about one
-	Late  time.Duration // for Removed: from the deadline to the endpoint's answer
-	Read  float64       // for Consumed: read units
-	Write float64       // for Consumed: write units
-	Err   error         // for Failed, Throttled, Retried and BadValue
+	What What
+	Key  string // of the item, as JSON, if the event is about one
+	// for Removed: from the deadline to the endpoint's answer. If a schedule removed the item: to the
+	// time in its stream record, which has whole seconds at Amazon
+	Late  time.Duration
+	Read  float64 // for Consumed: read units
+	Write float64 // for Consumed: write units
+	Err   error   // for Failed, Throttled, Retried and BadValue
 }
 
 // The kinds of events.

@@ -259,6 +259,20 @@ func ExampleScheduleGroup() {
 	// Output: guard.sessions
 }
 
+// A dry run reads the items that it would remove.
+func ExamplePermissions() {
+	for _, p := range guard.Permissions(guard.UseRun, guard.Options{Strategy: guard.Scan, DryRun: true}) {
+		if p.On == guard.OnTable {
+			fmt.Println(p.Action)
+		}
+	}
+	// Output:
+	// dynamodb:DescribeTable
+	// dynamodb:DescribeTimeToLive
+	// dynamodb:GetItem
+	// dynamodb:Scan
+}
+
 // A policy for the function's role lists the permissions.
 func ExampleSweepPermissions() {
 	for _, p := range guard.SweepPermissions() {

@@ -278,11 +278,12 @@ func (g *Guard) refuseFirstPass(ctx context.Context, why error) {
 
 // firstPassRows are the rows with the decisions, in the table of leases or in the worker's own store.
 func (g *Guard) firstPassRows() *lease.Leases {
-	store := g.db
+	name, o := "guard/"+g.table.Label()+"/first-pass", lease.Options{Owner: g.o.Owner, Logger: g.log}
 	if own := g.localDeadlines(); own != nil {
-		store = own
+		return lease.New(own, name, o)
 	}
-	return lease.New(store, "guard/"+g.table.Label()+"/first-pass", lease.Options{Owner: g.o.Owner, Logger: g.log})
+	o.Table = g.leasesTable()
+	return lease.New(g.db, name, o)
 }
 
 // decide writes a decision. It replaces a refusal, but no acceptance.
@@ -292,7 +293,7 @@ func (g *Guard) decide(ctx context.Context, d decision) error {
 		return err
 	}
 	leases := g.firstPassRows()
-	return g.env().NewReader(0).AskOther(ctx, "Query, GetItem and PutItem on "+lease.TableName, func() error {
+	return g.env().NewReader(0).AskOther(ctx, "GetItem and PutItem on "+g.o.Tables.Leases, func() error {
 		row, err := leases.Note(ctx, g.rowOfAttribute(), string(text))
 		if err != nil || !d.Accepted || row.Checkpoint == string(text) {
 			return err

@@ -16,7 +16,6 @@ import (
 	"github.com/mayflydb/mayfly/guard/internal/strategy"
 	"github.com/mayflydb/mayfly/guard/internal/table"
 	"github.com/mayflydb/mayfly/internal/clock"
-	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
 // New checks the options. It asks the endpoint for nothing yet.
@@ -182,7 +181,7 @@ func (g *Guard) work(ctx context.Context, s runner) error {
 		default:
 		}
 		// lease.Hold does not wrap its errors
-		if p := g.problem("Query, GetItem, PutItem and DeleteItem on "+lease.TableName, err); p != nil {
+		if p := g.problem("Query, GetItem, PutItem and DeleteItem on "+g.o.Tables.Leases, err); p != nil {
 			return p
 		}
 		return err

@@ -38,6 +38,8 @@ type InitOptions struct {
 	MaxWCU float64
 	DryRun bool // make and write nothing, and report the changes
 
+	Tables Tables // guard's own tables; Init uses the table of leases
+
 	// is called with events about consumption, throttling and bad values. Default: none
 	Observe func(Event)
 	Logger  *slog.Logger // Default: nothing is logged
@@ -84,7 +86,7 @@ func Init(ctx context.Context, o InitOptions, progress func(done, total int64)) 
 	setDefault(&o.MaxWCU, initUnitsWrite)
 	g, err := New(Options{
 		DB: o.DB, Table: o.Table, Attribute: o.Attribute, Version: o.Version, IndexName: o.IndexName, Granularity: o.Granularity, Shards: o.Shards, Segments: o.Segments,
-		MaxRCU: o.MaxRCU, MaxWCU: o.MaxWCU, Alone: true, Observe: o.Observe, Logger: o.Logger, LocalClock: true, clock: o.clock,
+		MaxRCU: o.MaxRCU, MaxWCU: o.MaxWCU, Tables: o.Tables, Alone: true, Observe: o.Observe, Logger: o.Logger, LocalClock: true, clock: o.clock,
 	})
 	if err != nil {
 		return InitReport{}, err

@@ -28,14 +28,14 @@ func (g *Guard) leaveNothing(ctx context.Context, why error) {
 	if _, err := g.describe(ctx); !ensure.Missing(err) { // it was made again
 		return
 	}
-	stores := []*dynamodb.Client{g.db}
-	if g.o.Deadlines != g.o.DB {
-		stores = append(stores, g.o.Deadlines)
+	stores := map[*dynamodb.Client]lease.Options{g.db: {Table: g.leasesTable()}}
+	if local := g.localDeadlines(); local != nil {
+		stores[local] = lease.Options{}
 	}
-	for _, db := range stores {
+	for db, leases := range stores {
 		for _, kind := range []string{"schedule/scan/" + table.StreamLabel(g.table.Stream), "stream", "partitions", "scan", "dry-run/stream", "dry-run/partitions", "dry-run/scan", "index", "schedule", "status", "first-pass"} {
 			for _, consumer := range g.consumers(kind) {
-				if err := lease.Clear(ctx, db, consumer); err != nil {
+				if err := lease.Clear(ctx, db, consumer, leases); err != nil {
 					g.log.Warn("the leases of a deleted table were not deleted; they are harmless", "table", g.o.Table, "error", err)
 					return
 				}

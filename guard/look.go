@@ -24,10 +24,10 @@ func Look(ctx context.Context, o Options, minutes int) (*Status, error) {
 	s := &Status{Table: o.Table, Attribute: g.o.Attribute, Created: g.table.Created.UTC(), At: g.shownNow(), Workers: []Worker{}, Shares: []Share{}}
 	minutes = min(max(minutes, 0), LookMinutes)
 	if err := g.lookAtWorkers(ctx, s); err != nil {
-		return nil, g.atStart("Query of "+lease.TableName, err)
+		return nil, g.atStart("Query of "+g.o.Tables.Leases, err)
 	}
 	if err := g.lookAtShares(ctx, s); err != nil {
-		return nil, g.atStart("Query of "+lease.TableName, err)
+		return nil, g.atStart("Query of "+g.o.Tables.Leases, err)
 	}
 	if err := g.lookAhead(ctx, s, minutes); err != nil {
 		return nil, g.atStart("Query", err)
@@ -36,7 +36,7 @@ func Look(ctx context.Context, o Options, minutes int) (*Status, error) {
 }
 
 func (g *Guard) lookAtWorkers(ctx context.Context, s *Status) error {
-	rows, err := lease.New(g.db, g.statusName(), lease.Options{}).Rows(ctx)
+	rows, err := lease.New(g.db, g.statusName(), lease.Options{Table: g.leasesTable()}).Rows(ctx)
 	for _, r := range rows {
 		if w, ok := readWorker(r.Checkpoint); ok && s.At.Sub(w.At) <= reportForget && !w.At.Before(s.Created.Add(-time.Second)) {
 			s.Workers = append(s.Workers, w)
@@ -51,7 +51,7 @@ func (g *Guard) lookAtShares(ctx context.Context, s *Status) error {
 	for _, kind := range []string{"stream", "partitions", "scan", "index", "schedule"} {
 		share := Share{Of: kind}
 		for _, consumer := range g.consumers(kind) {
-			rows, err := lease.New(g.db, consumer, lease.Options{}).Rows(ctx)
+			rows, err := lease.New(g.db, consumer, lease.Options{Table: g.leasesTable()}).Rows(ctx)
 			if err != nil {
 				return err
 			}

@@ -5,15 +5,23 @@ import (
 	"crypto/rand"
 	"errors"
 	"log/slog"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 
+	"github.com/mayflydb/mayfly/guard/internal/stream"
 	"github.com/mayflydb/mayfly/guard/journal"
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/option"
+	"github.com/mayflydb/mayfly/internal/work/ensure"
+	"github.com/mayflydb/mayfly/internal/work/lease"
 	"github.com/mayflydb/mayfly/target"
 )
 
@@ -30,6 +38,60 @@ const (
 	Schedule Strategy = "schedule"
 	Scan     Strategy = "scan"
 )
+
+// The names of guard's own tables, by default.
+const (
+	LeasesTable    = lease.TableName  // shares of the work, progress, and the workers' reports
+	DeadlinesTable = stream.TableName // deadlines that the stream strategy knows
+)
+
+// Tables describe guard's own tables at the table's endpoint. All workers of a table, and Look, must
+// use the same names. The other settings are for tables that guard makes; a table that exists keeps
+// its own.
+type Tables struct {
+	Leases    string // Default: LeasesTable
+	Deadlines string // Default: DeadlinesTable
+
+	Tags   map[string]string // Default: none
+	KMSKey string            // id, alias or ARN of the key of the encryption. Default: DynamoDB's own
+	// provisioned capacity units of each table, both or none. Default: billed on demand
+	ReadUnits, WriteUnits int64
+}
+
+// settings returns the settings of a table.
+func (t Tables) settings(name string) ensure.Settings {
+	return ensure.Settings{Name: name, Tags: t.Tags, KMSKey: t.KMSKey, ReadUnits: t.ReadUnits, WriteUnits: t.WriteUnits}
+}
+
+func (t Tables) withDefaults() Tables {
+	t.Leases = cmp.Or(t.Leases, LeasesTable)
+	t.Deadlines = cmp.Or(t.Deadlines, DeadlinesTable)
+	return t
+}
+
+// tableName is the form of a table's name.
+var tableName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,255}$`)
+
+const (
+	tagsMost     = 50 // of a table
+	tagKeyMost   = 128
+	tagValueMost = 256
+)
+
+// check reports all that is wrong with the tables of a guard of the named table.
+func (t Tables) check(all *option.Complaints, guarded string) {
+	for _, own := range []struct{ option, name string }{{"Tables.Leases", t.Leases}, {"Tables.Deadlines", t.Deadlines}} {
+		all.AddIf(!tableName.MatchString(own.name), own.option, "%q is not 3 to 255 letters, digits, dots, dashes and underscores", own.name)
+		all.AddIf(own.name == guarded, own.option, "%q is the guarded table", own.name)
+	}
+	all.AddIf(t.Leases == t.Deadlines, "Tables.Deadlines", "%q is the table of leases", t.Deadlines)
+	all.AddIf(t.ReadUnits < 0 || t.WriteUnits < 0 || (t.ReadUnits == 0) != (t.WriteUnits == 0), "Tables.ReadUnits", "%d read and %d write units are not both at least 1", t.ReadUnits, t.WriteUnits)
+	all.AddIf(len(t.Tags) > tagsMost, "Tables.Tags", "%d are more than %d", len(t.Tags), tagsMost)
+	for _, key := range slices.Sorted(maps.Keys(t.Tags)) {
+		all.AddIf(key == "" || utf8.RuneCountInString(key) > tagKeyMost || strings.HasPrefix(key, "aws:"), "Tables.Tags", "key %q is not 1 to %d characters without the prefix aws:", key, tagKeyMost)
+		all.AddIf(utf8.RuneCountInString(t.Tags[key]) > tagValueMost, "Tables.Tags", "the value of %q has more than %d characters", key, tagValueMost)
+	}
+}
 
 // Options configure a guard. DB and Table must be set.
 type Options struct {
@@ -49,6 +111,9 @@ type Options struct {
 	// Deadlines is the client of the store for the stream strategy's deadlines: an embedded
 	// database (mayfly.DB.DynamoDB) for one worker, or DB itself for a fleet. Default: DB.
 	Deadlines *dynamodb.Client
+
+	// Tables are guard's own tables.
+	Tables Tables
 
 	// Scheduler is the EventBridge Scheduler that the schedule strategy makes its schedules with.
 	Scheduler *scheduler.Client
@@ -149,6 +214,7 @@ type Options struct {
 // withDefaults returns the options with the default of each missing field.
 func (o Options) withDefaults() Options {
 	o.Deadlines = cmp.Or(o.Deadlines, o.DB)
+	o.Tables = o.Tables.withDefaults()
 	setDefault(&o.Granularity, time.Minute)
 	setDefault(&o.Period, 5*time.Second)
 	setDefault(&o.Segments, 4)
@@ -205,6 +271,7 @@ func (o Options) check() error {
 	all.AddIf(o.Mark != "" && (o.Mark == o.Attribute || o.Mark == o.Version), "Mark", "%q is an attribute with another use", o.Mark)
 	all.AddIf(o.Batch > 0 && (o.Mark != "" || o.Archive != nil), "Batch", "a mark or an archive needs removals one by one")
 	all.AddIf(o.Batch > 0 && o.Undo != nil, "Undo", "a journal needs removals one by one, without Batch")
+	o.Tables.check(&all, o.Table)
 	all.AddIf(o.MaxSkew < 100*time.Millisecond || o.MaxSkew > time.Hour, "MaxSkew", "%v is not between 100ms and 1h", o.MaxSkew)
 	all.AddIf(o.Lease < time.Second || o.Lease > time.Hour, "Lease", "%v is not between 1s and 1h", o.Lease)
 	return all.Err("")

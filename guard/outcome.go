@@ -53,6 +53,14 @@ func (g *Guard) removed(f armed.Removal) {
 	g.observe(e)
 }
 
+// removedBySchedule counts a removal that a schedule has made.
+func (g *Guard) removedBySchedule(k armed.Key, late time.Duration) {
+	g.totals.addRemoval(late)
+	e := g.about(Removed, k)
+	e.Late = late
+	g.observe(e)
+}
+
 func (g *Guard) refused(f armed.Removal) {
 	g.given.end(f.Entry)
 	g.end(f, armed.Refused)

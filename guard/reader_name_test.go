@@ -41,7 +41,7 @@ func older(t *testing.T, db *dynamodb.Client) {
 			_, err := leases.Note(t.Context(), shard, row.Checkpoint)
 			must(t, err)
 		}
-		must(t, lease.Clear(t.Context(), db, name))
+		must(t, lease.Clear(t.Context(), db, name, lease.Options{}))
 	}
 }
 

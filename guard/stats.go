@@ -41,9 +41,10 @@ const (
 )
 
 // CostPerMillion returns an estimate of the price of a million removals, in dollars, from the units
-// consumed; NaN before the first removal.
+// consumed; NaN before the first removal, and with Schedule, since the Scheduler's deletions consume
+// units that guard does not see.
 func (s Stats) CostPerMillion() float64 {
-	if s.Counts[Removed] == 0 {
+	if s.Counts[Removed] == 0 || s.Strategy == Schedule {
 		return math.NaN()
 	}
 	return (s.Read*PriceRead + s.Write*PriceWrite) / float64(s.Counts[Removed])

@@ -86,7 +86,7 @@ const (
 )
 
 // Report publishes this worker's state for Look every 10 seconds, in a row of its own in the table
-// mayfly.leases, which it deletes at the end. It begins when Ready is closed, and blocks until ctx
+// of leases, which it deletes at the end. It begins when Ready is closed, and blocks until ctx
 // is done. It logs the first failed write; guarding does not depend on it.
 func (g *Guard) Report(ctx context.Context) {
 	select {
@@ -95,7 +95,7 @@ func (g *Guard) Report(ctx context.Context) {
 		return
 	}
 	ctx = optional(ctx)
-	leases := lease.New(g.db, g.statusName(), lease.Options{Owner: g.o.Owner, Duration: time.Hour})
+	leases := lease.New(g.db, g.statusName(), lease.Options{Owner: g.o.Owner, Duration: time.Hour, Table: g.leasesTable()})
 	g.forgetSilent(ctx, leases)
 	since := g.shownNow()
 	var row *lease.Lease

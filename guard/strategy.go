@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -12,6 +13,7 @@ import (
 	"github.com/mayflydb/mayfly/guard/internal/schedule"
 	"github.com/mayflydb/mayfly/guard/internal/strategy"
 	"github.com/mayflydb/mayfly/guard/internal/stream"
+	"github.com/mayflydb/mayfly/internal/work/ensure"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
@@ -89,10 +91,15 @@ func (g *Guard) env() *strategy.Env {
 		Guard: verbs{g}, Armed: g.armed, Table: g.table, DB: g.db, Streams: g.streams, Log: g.log,
 		Leases: lease.Options{
 			Owner: g.o.Owner, Duration: g.o.Lease, Exclusive: g.o.Alone, Logger: g.log, Fatal: func(err error) bool { return g.problem("GetItem", err) != nil },
+			Table: g.leasesTable(),
 		},
-		Segments: g.o.Segments, Concurrency: g.o.Concurrency, MaxRCU: g.o.MaxRCU, DryRun: g.o.DryRun, CheckEach: g.checkEach,
+		Deadlines: g.o.Tables.settings(g.o.Tables.Deadlines),
+		Segments:  g.o.Segments, Concurrency: g.o.Concurrency, MaxRCU: g.o.MaxRCU, DryRun: g.o.DryRun, CheckEach: g.checkEach,
 	}
 }
+
+// leasesTable returns the settings of the table of leases.
+func (g *Guard) leasesTable() ensure.Settings { return g.o.Tables.settings(g.o.Tables.Leases) }
 
 // verbs implement strategy.Guard.
 type verbs struct{ g *Guard }
@@ -105,6 +112,8 @@ func (v verbs) Raise(p *Problem)   { v.g.raise(p) }
 func (v verbs) Settle(code Code)   { v.g.settle(code) }
 func (v verbs) Items() int64       { return v.g.items.Load() }
 func (v verbs) Rejected() bool     { return v.g.given.any() }
+
+func (v verbs) Removed(k armed.Key, late time.Duration) { v.g.removedBySchedule(k, late) }
 
 func (v verbs) BadValue(k armed.Key, err error) { v.g.badValue(k, err) }
 

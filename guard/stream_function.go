@@ -91,7 +91,8 @@ func splitStreamARN(arn string) (table, label string, ok bool) {
 // newsOf reads a record as functions get it.
 func newsOf(t *table.Table, r *events.DynamoDBEventRecord) (n schedule.News, err error) {
 	d := &r.Change
-	n = schedule.News{Sequence: d.SequenceNumber, Insert: r.EventName == string(events.DynamoDBOperationTypeInsert), HasOld: len(d.OldImage) > 0}
+	n = schedule.News{Sequence: d.SequenceNumber, Insert: r.EventName == string(events.DynamoDBOperationTypeInsert), HasOld: len(d.OldImage) > 0,
+		Remove: r.EventName == string(events.DynamoDBOperationTypeRemove), ByService: r.UserIdentity != nil, At: d.ApproximateCreationDateTime.Time}
 	if n.Keys, err = fromEvent(d.Keys); err == nil {
 		if n.Old, err = fromEvent(table.Pick(t, d.OldImage)); err == nil {
 			n.New, err = fromEvent(table.Pick(t, d.NewImage))

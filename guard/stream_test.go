@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -94,10 +95,12 @@ func (w *world) settle() {
 	await(w.t, "guard has dealt with all", func() bool { return !strings.Contains(w.names(), "~") })
 }
 
-// noted are the deadlines in the deadline table, as "key at", in order.
-func notedIn(t testing.TB, db *dynamodb.Client) (all []string) {
+// notedIn returns the deadlines in the deadline table, as "key at", in order. The table has its usual
+// name, or the given one.
+func notedIn(t testing.TB, db *dynamodb.Client, name ...string) (all []string) {
 	t.Helper()
-	pages := dynamodb.NewScanPaginator(db, &dynamodb.ScanInput{TableName: aws.String(stream.TableName), ConsistentRead: aws.Bool(true)})
+	table := cmp.Or(append(name, stream.TableName)...)
+	pages := dynamodb.NewScanPaginator(db, &dynamodb.ScanInput{TableName: &table, ConsistentRead: aws.Bool(true)})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(context.Background())
 		if ensure.Missing(err) {

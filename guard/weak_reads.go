@@ -8,7 +8,6 @@ import (
 	"github.com/aws/smithy-go/middleware"
 
 	"github.com/mayflydb/mayfly/guard/internal/table"
-	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
 // An endpoint may refuse consistent reads. Then guard reads the leases without. A lease is written
@@ -18,7 +17,7 @@ import (
 // readWeakly makes a call, and makes it again without ConsistentRead if the endpoint refuses that of
 // a read of leases.
 func (g *Guard) readWeakly(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
-	weak := weaken(in.Parameters)
+	weak := weaken(in.Parameters, g.o.Tables.Leases)
 	if weak == nil {
 		return next.HandleInitialize(ctx, in)
 	}
@@ -36,17 +35,18 @@ func (g *Guard) readWeakly(ctx context.Context, in middleware.InitializeInput, n
 	return out, meta, err
 }
 
-// weaken returns a consistent read of leases without ConsistentRead; nil for another call.
-func weaken(in any) any {
+// weaken returns a consistent read of the table of leases without ConsistentRead; nil for another
+// call.
+func weaken(in any, leases string) any {
 	switch in := in.(type) {
 	case *dynamodb.QueryInput:
-		if aws.ToString(in.TableName) == lease.TableName && aws.ToBool(in.ConsistentRead) {
+		if aws.ToString(in.TableName) == leases && aws.ToBool(in.ConsistentRead) {
 			weak := *in
 			weak.ConsistentRead = nil
 			return &weak
 		}
 	case *dynamodb.GetItemInput:
-		if aws.ToString(in.TableName) == lease.TableName && aws.ToBool(in.ConsistentRead) {
+		if aws.ToString(in.TableName) == leases && aws.ToBool(in.ConsistentRead) {
 			weak := *in
 			weak.ConsistentRead = nil
 			return &weak

@@ -12,6 +12,7 @@
 //	MAYFLY_LOCAL_CLOCK   true: use this machine's clock, for endpoints whose responses have no Date
 //
 //	sweep:  MAYFLY_INDEX, MAYFLY_GRANULARITY, MAYFLY_SHARDS, MAYFLY_MAX_RCU, MAYFLY_BATCH, MAYFLY_MARK
+//	        MAYFLY_LEASES_TABLE
 //	        MAYFLY_AHEAD    how long after the event a call waits for deadlines, such as 55s: items go at their instant, and the function runs all the time; default: 0
 //	        MAYFLY_ALONE    true: calls never overlap
 //	        MAYFLY_ACCEPT_OVERDUE  accept so many overdue items at the first sweep, or any; see docs/guard.md

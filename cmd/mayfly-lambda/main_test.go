@@ -193,4 +193,8 @@ func TestSettings(t *testing.T) {
 	if err != nil || s.ahead != 55*time.Second || s.options.Table != "t" {
 		t.Errorf("%+v, %v", s, err)
 	}
+	s, err = readSettings([]string{"MAYFLY_HANDLER=sweep", "MAYFLY_TABLE=t", "MAYFLY_LEASES_TABLE=prod.leases"})
+	if err != nil || s.options.Tables.Leases != "prod.leases" {
+		t.Errorf("%+v, %v", s, err)
+	}
 }

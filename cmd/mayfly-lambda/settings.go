@@ -42,6 +42,7 @@ var variables = map[string]func(s *settings, value string) error{
 	"MAYFLY_ATTRIBUTE":      func(s *settings, v string) error { s.options.Attribute = v; return nil },
 	"MAYFLY_VERSION":        func(s *settings, v string) error { s.options.Version = v; return nil },
 	"MAYFLY_INDEX":          func(s *settings, v string) error { s.options.IndexName = v; return nil },
+	"MAYFLY_LEASES_TABLE":   func(s *settings, v string) error { s.options.Tables.Leases = v; return nil },
 	"MAYFLY_MARK":           func(s *settings, v string) error { s.options.Mark = v; return nil },
 	"MAYFLY_ROLE":           func(s *settings, v string) error { s.options.Role = v; return nil },
 	"MAYFLY_DEAD_LETTERS":   func(s *settings, v string) error { s.options.DeadLetters = v; return nil },

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/mayflydb/mayfly/guard"
@@ -15,6 +17,7 @@ type guardCommand struct {
 	Init   guardInitCommand   `cmd:"" help:"Create the index for the index strategy and fill it."`
 	Status guardStatusCommand `cmd:"" help:"Show workers, leases, overdue items and coming expiries."`
 	Undo   guardUndoCommand   `cmd:"" help:"Put back items that guard has removed by mistake."`
+	Policy guardPolicyCommand `cmd:"" help:"Print the IAM policy that a guard command needs."`
 	Proxy  guardProxyCommand  `cmd:"" help:"Run a proxy that hides expired items from clients until they are removed."`
 }
 
@@ -35,8 +38,56 @@ type endpointClockFlag struct {
 
 func (f endpointClockFlag) localClock() bool { return f.EndpointClock == "local" }
 
+// leasesFlag names the table of leases.
+type leasesFlag struct {
+	LeasesTable string `help:"Table of the workers' leases and reports, at the endpoint. All commands about one table need the same." default:"mayfly.leases" placeholder:"NAME"`
+}
+
+// deadlinesTableFlag names the table of deadlines.
+type deadlinesTableFlag struct {
+	DeadlinesTable string `help:"Table of the stream strategy's deadlines, at the endpoint." default:"mayfly.deadlines" placeholder:"NAME"`
+}
+
+// ownTableFlags are the settings of guard's own tables when they are created.
+type ownTableFlags struct {
+	OwnTableTags    string `help:"Tags of the tables of leases and deadlines when guard creates them." placeholder:"KEY=VALUE,…"`
+	OwnTableKMSKey  string `name:"own-table-kms-key" help:"KMS key that encrypts these tables: id, alias or ARN. Default: DynamoDB's own key." placeholder:"KEY"`
+	OwnTableBilling string `help:"Billing of each of these tables: on-demand, or provisioned read and write units, such as 5,10." default:"on-demand" placeholder:"BILLING"`
+}
+
+// billingOnDemand is the default of --own-table-billing.
+const billingOnDemand = "on-demand"
+
+// tables returns guard's own tables with these names.
+func (f ownTableFlags) tables(leases, deadlines string) (guard.Tables, error) {
+	t := guard.Tables{Leases: leases, Deadlines: deadlines, KMSKey: f.OwnTableKMSKey}
+	if f.OwnTableTags != "" {
+		t.Tags = map[string]string{}
+		for pair := range strings.SplitSeq(f.OwnTableTags, ",") {
+			key, value, ok := strings.Cut(pair, "=")
+			if _, twice := t.Tags[key]; !ok || twice {
+				return t, misused(fmt.Errorf("--own-table-tags: %q is not a KEY=VALUE with a key of its own", pair), "for example --own-table-tags team=orders,env=prod")
+			}
+			t.Tags[key] = value
+		}
+	}
+	if f.OwnTableBilling == billingOnDemand {
+		return t, nil
+	}
+	read, write, _ := strings.Cut(f.OwnTableBilling, ",")
+	var err, other error
+	t.ReadUnits, err = strconv.ParseInt(read, 10, 64)
+	t.WriteUnits, other = strconv.ParseInt(write, 10, 64)
+	if err != nil || other != nil || t.ReadUnits < 1 || t.WriteUnits < 1 {
+		return t, misused(fmt.Errorf("--own-table-billing %s is neither on-demand nor two numbers of units", f.OwnTableBilling), "for example --own-table-billing 5,10")
+	}
+	return t, nil
+}
+
 // optionFlags maps the guard's and the server's options to flags that have other names.
-var optionFlags = map[string]string{"DB": "endpoint", "Credentials": "access-key", "IndexName": "index", "Role": "scheduler-role", "DeadLetters": "scheduler-queue", "Version": "version-attribute", "LocalClock": "endpoint-clock"}
+var optionFlags = map[string]string{"DB": "endpoint", "Credentials": "access-key", "IndexName": "index", "Role": "scheduler-role", "DeadLetters": "scheduler-queue", "Version": "version-attribute", "LocalClock": "endpoint-clock",
+	"Tables.Leases": "leases-table", "Tables.Deadlines": "deadlines-table", "Tables.Tags": "own-table-tags", "Tables.KMSKey": "own-table-kms-key", "Tables.ReadUnits": "own-table-billing", "Tables.WriteUnits": "own-table-billing",
+}
 
 // optionFlag returns the flag that sets an option: --max-wcu for MaxWCU, --access-key for Credentials[2].
 func optionFlag(name string) string {

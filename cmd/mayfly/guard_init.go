@@ -21,8 +21,10 @@ type guardInitCommand struct {
 	Segments int     `help:"Number of parallel parts of the scan." default:"4"`
 	MaxRCU   float64 `name:"max-rcu" help:"Most read units a second for the scan." default:"100"`
 	MaxWCU   float64 `name:"max-wcu" help:"Most write units a second for the backfill." default:"500"`
-	DryRun   bool    `help:"Change nothing; report what would be done."`
-	JSON     bool    `name:"json" help:"Print the report as JSON."`
+	leasesFlag
+	ownTableFlags
+	DryRun bool `help:"Change nothing; report what would be done."`
+	JSON   bool `name:"json" help:"Print the report as JSON."`
 	endpointFlags
 	logFlags
 }
@@ -40,6 +42,10 @@ Stop it at any time; run it again to continue. Adapt your writers first: docs/gu
 
 // Run creates and fills the index.
 func (c guardInitCommand) Run(ctx context.Context, s streams) error {
+	tables, err := c.tables(c.LeasesTable, "")
+	if err != nil {
+		return err
+	}
 	e, err := c.connect(ctx, serviceDynamoDB)
 	if err != nil {
 		return err
@@ -47,7 +53,7 @@ func (c guardInitCommand) Run(ctx context.Context, s streams) error {
 	p := newProgress(s.err)
 	report, err := guard.Init(ctx, guard.InitOptions{
 		DB: e.dynamodb(), Table: c.Table, Attribute: c.Attribute, Version: c.Version, IndexName: c.Index, Key: c.Key, Granularity: c.Granularity, Shards: c.Shards,
-		Segments: c.Segments, MaxRCU: c.MaxRCU, MaxWCU: c.MaxWCU, DryRun: c.DryRun, Logger: c.logger(s.err),
+		Segments: c.Segments, MaxRCU: c.MaxRCU, MaxWCU: c.MaxWCU, DryRun: c.DryRun, Tables: tables, Logger: c.logger(s.err),
 	}, func(done, total int64) {
 		p.show(done, total, fmt.Sprintf("%d of about %d items", done, max(total, done)))
 	})

@@ -47,6 +47,10 @@ type guardRunCommand struct {
 	Undo        string        `help:"Directory or s3://bucket/prefix for the image of each item, written before its removal, so that mayfly guard undo can put it back." placeholder:"DIR"`
 	ArchiveWait time.Duration `help:"How long an item waits for others to share a Parquet file, from 1ms to 1m. Its removal is as much later." default:"100ms"`
 
+	leasesFlag
+	deadlinesTableFlag
+	ownTableFlags
+
 	MaxSkew time.Duration `help:"Most difference between this machine's clock and the endpoint's, from 100ms to 1h. Beyond it, removals wait." default:"5s"`
 	endpointClockFlag
 	Lease  time.Duration `help:"Time after which others take over a silent worker's share, from 1s to 1h. With the default, a takeover takes up to 10s." default:"6s"`
@@ -91,6 +95,7 @@ func (c guardRunCommand) Run(ctx context.Context, s streams) error {
 	bar := &sharedBar{bar: newBar(s.err)}
 	s = streams{bar.above(s.out), bar.above(s.err)}
 	base := c.options(e)
+	base.Tables, _ = c.tables(c.LeasesTable, c.DeadlinesTable) // check has seen its error
 	base.Logger = c.logger(s.err)
 	shutDeadlines, err := c.openDeadlines(&base)
 	if err != nil {
@@ -120,8 +125,13 @@ func (c guardRunCommand) check() error {
 	switch {
 	case c.Deadlines != "" && !byStream:
 		return misused(errors.New("--deadlines works only with the stream strategy"), "drop --deadlines, or use --strategy stream")
+	case c.Deadlines != "" && c.DeadlinesTable != guard.DeadlinesTable:
+		return misused(errors.New("--deadlines keeps the deadlines in a directory, and --deadlines-table in a table"), "drop one of them")
 	case c.SchedulerEndpoint != "" && c.Strategy != string(guard.Schedule):
 		return misused(errors.New("--scheduler-endpoint works only with the schedule strategy"), "drop --scheduler-endpoint, or use --strategy schedule")
+	}
+	if _, err := c.tables(c.LeasesTable, c.DeadlinesTable); err != nil {
+		return err
 	}
 	return errors.Join(c.checkArchive(), c.limitFlags.check())
 }

@@ -20,8 +20,10 @@ type guardStatusCommand struct {
 	Index     string `help:"Index of the index strategy. Default: found by its shape." placeholder:"NAME"`
 	Shards    int    `help:"Shards of the index. Default: as noted by mayfly guard init." placeholder:"N"`
 	Deadlines string `help:"Directory given to mayfly guard run --deadlines. Stop that worker first." placeholder:"DIR"`
-	Minutes   int    `help:"Minutes ahead for which deadlines are counted, up to 60." default:"10"`
-	JSON      bool   `name:"json" help:"Print JSON."`
+	leasesFlag
+	deadlinesTableFlag
+	Minutes int  `help:"Minutes ahead for which deadlines are counted, up to 60." default:"10"`
+	JSON    bool `name:"json" help:"Print JSON."`
 	endpointClockFlag
 	endpointFlags
 }
@@ -43,6 +45,7 @@ func (c guardStatusCommand) Run(ctx context.Context, s streams) (err error) {
 		return err
 	}
 	o := guard.Options{DB: e.dynamodb(), Table: c.Table, Attribute: c.Attribute, IndexName: c.Index, Shards: c.Shards, MaxSkew: time.Hour, LocalClock: c.localClock()}
+	o.Tables = guard.Tables{Leases: c.LeasesTable, Deadlines: c.DeadlinesTable}
 	if c.Minutes < 0 || c.Minutes > guard.LookMinutes {
 		return misused(fmt.Errorf("--minutes %d is not between 0 and %d", c.Minutes, guard.LookMinutes), "for example --minutes 10")
 	}
@@ -58,6 +61,9 @@ func (c guardStatusCommand) Run(ctx context.Context, s streams) (err error) {
 		o.Deadlines = db.DynamoDB()
 	}
 	status, err := guard.Look(ctx, o, c.Minutes)
+	if isOption(err) {
+		return misusedOptions(err, optionFlag, "mayfly guard status --help")
+	}
 	if err != nil {
 		return e.adviseGuard(err)
 	}
@@ -125,7 +131,9 @@ func writeWorkers(out io.Writer, s *guard.Status) error {
 		late, cost := "", ""
 		if n := w.Counts[guard.Removed.String()]; n > 0 {
 			late = fmt.Sprintf("%d, %d, %d ms", w.LateMS.P50, w.LateMS.P99, w.LateMS.Max)
-			cost = fmt.Sprintf("$%.2f", (w.Read*guard.PriceRead+w.Write*guard.PriceWrite)/float64(n))
+			if w.Strategy != guard.Schedule { // the Scheduler's deletions consume units that guard does not see
+				cost = fmt.Sprintf("$%.2f", (w.Read*guard.PriceRead+w.Write*guard.PriceWrite)/float64(n))
+			}
 		}
 		t.add(w.Name, strategy, ago(s.At.Sub(w.At)), fmt.Sprint(w.Armed), horizon, fmt.Sprint(w.Due), oldest,
 			fmt.Sprint(w.Counts[guard.Removed.String()]), fmt.Sprint(w.Counts[guard.Refused.String()]), late, cost)

@@ -300,7 +300,7 @@ func (n *initializing) backfill(ctx context.Context) error {
 		return strategy.Parallel(ctx, segments, segments, func(ctx context.Context, number int) error { return n.walk(nil, number, segments).Once(ctx) })
 	}
 	consumer := fmt.Sprintf("%s/%s/%s/%d/%d/%d", n.Consumer("init"), n.Table.Attribute, n.key, n.layout.Granularity, n.layout.Shards, n.Segments)
-	leases := lease.New(n.DB, consumer, lease.Options{Exclusive: true, Logger: n.Log, Fatal: n.Leases.Fatal})
+	leases := lease.New(n.DB, consumer, lease.Options{Exclusive: true, Logger: n.Log, Fatal: n.Leases.Fatal, Table: n.Leases.Table})
 	err := lease.Hold(ctx, leases, n.SegmentNames(""), func(ctx context.Context, l *lease.Lease) error {
 		if err := n.walk(l, strategy.NumberOf(l, ""), segments).Once(ctx); err != nil {
 			return err
@@ -312,7 +312,7 @@ func (n *initializing) backfill(ctx context.Context) error {
 	}
 	// so that another run reads everything again, including the items that could not be written
 	if p := (*table.Problem)(nil); err == nil || errors.As(err, &p) && p.Code == table.Misconfigured {
-		if e := lease.Clear(ctx, n.DB, consumer); err == nil {
+		if e := lease.Clear(ctx, n.DB, consumer, n.Leases); err == nil {
 			err = e
 		}
 	}

@@ -8,6 +8,7 @@
 //	scan     creates the schedules of the items from before the stream, once, and again when records
 //	         were lost. One that it creates while the item loses its deadline stays until it
 //	         fires, and is refused then
+//	removals by schedules are counted from the stream's REMOVE records: see removals.go
 //	dry run  deadlines wait in memory instead, and are reported
 package schedule
 
@@ -200,9 +201,9 @@ func (x *Strategy) adopt(ctx context.Context, c *consume.Consumer, arn string) e
 	if err != nil {
 		return err
 	}
-	return x.call(ctx, "Query, PutItem and DeleteItem on "+lease.TableName, func() error {
+	return x.call(ctx, "Query, PutItem and DeleteItem on "+x.Leases.TableName(), func() error {
 		if len(scan) == 0 {
-			return consume.Forget(ctx, x.DB, x.Consumer(Name))
+			return consume.Forget(ctx, x.DB, x.Consumer(Name), x.Leases)
 		}
 		return c.Adopt(ctx, x.Consumer(Name))
 	})
@@ -210,7 +211,7 @@ func (x *Strategy) adopt(ctx context.Context, c *consume.Consumer, arn string) e
 
 // forgetStream deletes the checkpoints and the scan of a stream that has ended.
 func (x *Strategy) forgetStream(ctx context.Context, arn string) error {
-	err := x.call(ctx, "DeleteItem", func() error { return consume.Forget(ctx, x.DB, x.readerName(arn)) })
+	err := x.call(ctx, "DeleteItem", func() error { return consume.Forget(ctx, x.DB, x.readerName(arn), x.Leases) })
 	if err != nil {
 		return err
 	}
@@ -220,7 +221,7 @@ func (x *Strategy) forgetStream(ctx context.Context, arn string) error {
 // forgetScan makes the workers repeat the scan. A worker in the middle of the scan loses its lease,
 // and begins anew.
 func (x *Strategy) forgetScan(ctx context.Context, label string) error {
-	err := x.call(ctx, "DeleteItem", func() error { return lease.Clear(ctx, x.DB, x.scanName(label)) })
+	err := x.call(ctx, "DeleteItem", func() error { return lease.Clear(ctx, x.DB, x.scanName(label), x.Leases) })
 	if p, ok := errors.AsType[*table.Problem](err); ok && ctx.Err() == nil {
 		x.Fail(p)
 	}
@@ -283,7 +284,7 @@ func (x *Strategy) items(ctx context.Context, items []map[string]types.Attribute
 			}
 		}
 		if has && x.soon(e) {
-			e.Armer = armed.Func(func(armed.Outcome) { ends <- struct{}{} })
+			e.Armer = x.attempt(e, func() { ends <- struct{}{} })
 			_, err := x.ArmWithRoom(ctx, e, x.Arm)
 			return err
 		}
@@ -340,15 +341,20 @@ func (x *Strategy) Follow(ctx context.Context, label string, n int, read func(i 
 type News struct {
 	Sequence string
 	Insert   bool
-	Keys     map[string]types.AttributeValue
-	HasOld   bool // there is an old image
-	Old, New map[string]types.AttributeValue
+	Remove   bool
+	// the endpoint's own TTL has removed the item
+	ByService bool
+	At        time.Time // when the record was written: at Amazon in whole seconds
+	Keys      map[string]types.AttributeValue
+	HasOld    bool // there is an old image
+	Old, New  map[string]types.AttributeValue
 }
 
 // newsOf reads a record.
 func (x *Strategy) newsOf(r *streamtypes.Record) (n News, err error) {
 	d := r.Dynamodb
-	n = News{Sequence: aws.ToString(d.SequenceNumber), Insert: r.EventName == streamtypes.OperationTypeInsert, HasOld: len(d.OldImage) > 0}
+	n = News{Sequence: aws.ToString(d.SequenceNumber), Insert: r.EventName == streamtypes.OperationTypeInsert, HasOld: len(d.OldImage) > 0,
+		Remove: r.EventName == streamtypes.OperationTypeRemove, ByService: r.UserIdentity != nil, At: aws.ToTime(d.ApproximateCreationDateTime)}
 	if n.Keys, err = attributevalue.FromDynamoDBStreamsMap(d.Keys); err == nil {
 		if n.Old, err = attributevalue.FromDynamoDBStreamsMap(table.Pick(x.Table, d.OldImage)); err == nil {
 			n.New, err = attributevalue.FromDynamoDBStreamsMap(table.Pick(x.Table, d.NewImage))
@@ -377,6 +383,9 @@ func (s *Strategy) changes(label string, n int, read func(i int) (News, error)) 
 			byKey[k], all = c, append(all, c)
 		} else if s.dated(last[c].New) { // there may be a schedule, if that record was handled before
 			c.had = true
+		}
+		if one, late, is := s.firedFor(k, r); is {
+			c.fired = append(c.fired, fired{one, late})
 		}
 		last[c] = r
 		c.records = append(c.records, i)
@@ -415,6 +424,11 @@ func (s *Strategy) unchanged(r News) bool {
 
 // follow updates an item's schedule. It calls done when nothing remains to be done.
 func (s *Strategy) follow(ctx context.Context, c *change, done func()) error {
+	for _, f := range c.fired {
+		if s.removals.see(f.removal, f.late) {
+			s.Removed(f.key, f.late)
+		}
+	}
 	var err error
 	ended, end := false, done
 	done = func() {
@@ -429,7 +443,7 @@ func (s *Strategy) follow(ctx context.Context, c *change, done func()) error {
 	case c.same, s.outdated(c):
 	case c.has && s.soon(c.e):
 		s.note(c)
-		c.e.Armer = armed.Func(func(armed.Outcome) {
+		c.e.Armer = s.attempt(c.e, func() {
 			s.forget(c)
 			ended = true
 			done()

@@ -45,10 +45,11 @@ type Options struct {
 //	Clean:       it deletes itself after it has fired, also after an update
 type Strategy struct {
 	*strategy.Reader
-	o     Options
-	group string
-	lost  chan chan struct{} // asks for a scan, and is to be closed when that is complete
-	mu    struct {
+	o        Options
+	group    string
+	lost     chan chan struct{} // asks for a scan, and is to be closed when that is complete
+	removals removals
+	mu       struct {
 		sync.Mutex
 		// by key, the changes that armed the items which guard removes itself, until they have
 		// ended
@@ -393,6 +394,12 @@ func (s *Strategy) call(ctx context.Context, operation string, call func() error
 	})
 }
 
+// fired is a removal by a schedule.
+type fired struct {
+	removal
+	late time.Duration
+}
+
 // change is the sum of consecutive records of one item.
 type change struct {
 	key     armed.Key
@@ -401,5 +408,6 @@ type change struct {
 	had     bool        // there was, or may have been, one before them
 	same    bool        // no record has changed it
 	origin  origin
-	records []int // their numbers, for done
+	fired   []fired // the removals that schedules have made
+	records []int   // their numbers, for done
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/mayflydb/mayfly/guard/internal/armed"
 	"github.com/mayflydb/mayfly/guard/internal/table"
 	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/work/ensure"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 	"github.com/mayflydb/mayfly/internal/work/retry"
 )
@@ -40,6 +41,8 @@ type Guard interface {
 	Sleep(ctx context.Context, until int64, wake <-chan struct{}) error
 	// Report counts an event that is about no entry in memory. err is the cause, if it has one.
 	Report(what What, err error)
+	// Removed counts the removal of an item by its schedule.
+	Removed(k armed.Key, late time.Duration)
 	// BadValue reports a TTL value that is no deadline; k is "" if the item has no key.
 	BadValue(k armed.Key, err error)
 	Progress(p Progress)
@@ -73,6 +76,8 @@ type Env struct {
 	Streams *dynamodbstreams.Client
 	Log     *slog.Logger
 	Leases  lease.Options // of this worker
+	// the table of the stream strategy's deadlines
+	Deadlines ensure.Settings
 
 	// as in guard's Options
 	Segments, Concurrency int

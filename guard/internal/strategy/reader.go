@@ -97,7 +97,7 @@ func (r *Reader) Segment(ctx context.Context, number, total int, start map[strin
 
 // Rows reads the rows of leases.
 func (r *Reader) Rows(ctx context.Context, leases *lease.Leases) (rows map[string]lease.Row, err error) {
-	err = r.AskOther(ctx, "Query on "+lease.TableName, func() error {
+	err = r.AskOther(ctx, "Query on "+r.Leases.TableName(), func() error {
 		rows, err = leases.Rows(ctx)
 		return err
 	})

@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"cmp"
 	"context"
 	"sync"
 
@@ -16,7 +15,7 @@ import (
 // minute from then on, for a number of minutes. It returns nil if the deadline table has no rows of
 // the guarded table. local is as in New.
 func Count(ctx context.Context, e *strategy.Env, local *dynamodb.Client, now int64, upcoming int) (*strategy.Count, error) {
-	t := &store{db: cmp.Or(local, e.DB), label: e.Table.Label()}
+	t := newStore(e, local, e.Table.Label())
 	set, ok, err := t.readSettings(ctx)
 	if ensure.Missing(err) || err == nil && !ok {
 		return nil, nil
@@ -72,6 +71,6 @@ func (s *store) count(ctx context.Context, part, low, high string) (n, first int
 	if err != nil || n == 0 {
 		return 0, 0, err
 	}
-	n, err = strategy.CountItems(ctx, s.db, rangeOf(part, low, high))
+	n, err = strategy.CountItems(ctx, s.db, s.rangeOf(part, low, high))
 	return n, first, err
 }

@@ -19,9 +19,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/mayflydb/mayfly/guard/internal/armed"
+	"github.com/mayflydb/mayfly/guard/internal/strategy"
 	"github.com/mayflydb/mayfly/internal/invariant"
 	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
+	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
 // The stream strategy keeps its deadlines in the table mayfly.deadlines, so that a worker's death
@@ -42,7 +44,7 @@ import (
 // a scan. A deadline is written and deleted only if no later record has written it, so a worker
 // that resumes after a pause undoes nothing.
 //
-// TableName is the name of that table.
+// TableName is the name of that table, unless Env.Deadlines has another.
 const TableName = "mayfly.deadlines"
 
 var deadlinesSpec = ensure.Spec{Name: TableName, Key: attrPart, Sort: attrAt}
@@ -129,8 +131,18 @@ func byOf(epoch int64, sequence string) string {
 // store is the deadline table, as one guarded table's workers see it.
 type store struct {
 	db         *dynamodb.Client
+	spec       ensure.Spec
+	leases     lease.Options // the table of leases beside it
 	label      string
 	partitions int
+}
+
+// newStore returns the store of a guarded table. A worker's own store has the usual tables.
+func newStore(e *strategy.Env, local *dynamodb.Client, label string) *store {
+	if local != nil {
+		return &store{db: local, spec: deadlinesSpec, label: label}
+	}
+	return &store{db: e.DB, spec: deadlinesSpec.With(e.Deadlines), leases: lease.Options{Table: e.Leases.Table}, label: label}
 }
 
 // partitionOf returns the number of a key's partition.
@@ -234,9 +246,9 @@ func readRow(item map[string]types.AttributeValue) (*row, error) {
 
 // rangeOf returns a query for the items of a partition key whose sort keys are from low to high. No
 // caller uses a high bound that is itself a sort key.
-func rangeOf(part, low, high string) *dynamodb.QueryInput {
+func (s *store) rangeOf(part, low, high string) *dynamodb.QueryInput {
 	return &dynamodb.QueryInput{
-		TableName: aws.String(TableName), ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("#p = :p AND #a BETWEEN :low AND :high"),
+		TableName: &s.spec.Name, ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("#p = :p AND #a BETWEEN :low AND :high"),
 		ExpressionAttributeNames:  map[string]string{"#p": attrPart, "#a": attrAt},
 		ExpressionAttributeValues: map[string]types.AttributeValue{":p": attr.S(part), ":low": attr.S(low), ":high": attr.S(high)},
 	}
@@ -245,7 +257,7 @@ func rangeOf(part, low, high string) *dynamodb.QueryInput {
 // query calls each with the items of such a range, in order, until it returns false. It reads pages
 // of at most limit items; 0: of any size. A page may be empty although more follow.
 func (s *store) query(ctx context.Context, part, low, high string, limit int32, each func(map[string]types.AttributeValue) bool) error {
-	in := rangeOf(part, low, high)
+	in := s.rangeOf(part, low, high)
 	if limit > 0 {
 		in.Limit = &limit
 	}
@@ -292,7 +304,7 @@ func (s *store) firstMinute(ctx context.Context, p int, low int64) (first int64,
 // forgetMinute deletes a minute of a partition's directory.
 func (s *store) forgetMinute(ctx context.Context, p int, at int64) error {
 	_, err := s.db.DeleteItem(ctx, &dynamodb.DeleteItemInput{
-		TableName: aws.String(TableName), Key: map[string]types.AttributeValue{attrPart: attr.S(s.directory(p)), attrAt: attr.S(minuteText(at))},
+		TableName: &s.spec.Name, Key: map[string]types.AttributeValue{attrPart: attr.S(s.directory(p)), attrAt: attr.S(minuteText(at))},
 	})
 	return err
 }
@@ -300,7 +312,7 @@ func (s *store) forgetMinute(ctx context.Context, p int, at int64) error {
 // noteMinute puts a minute into a partition's directory.
 func (s *store) noteMinute(ctx context.Context, p int, at int64) error {
 	_, err := s.db.PutItem(ctx, &dynamodb.PutItemInput{
-		TableName: aws.String(TableName), Item: map[string]types.AttributeValue{attrPart: attr.S(s.directory(p)), attrAt: attr.S(minuteText(at))},
+		TableName: &s.spec.Name, Item: map[string]types.AttributeValue{attrPart: attr.S(s.directory(p)), attrAt: attr.S(minuteText(at))},
 	})
 	return err
 }
@@ -309,7 +321,7 @@ func (s *store) noteMinute(ctx context.Context, p int, at int64) error {
 // none.
 func (s *store) put(ctx context.Context, e *row) error {
 	in := &dynamodb.PutItemInput{
-		TableName: aws.String(TableName), Item: s.item(e), ConditionExpression: aws.String("attribute_not_exists(#p)"),
+		TableName: &s.spec.Name, Item: s.item(e), ConditionExpression: aws.String("attribute_not_exists(#p)"),
 		ExpressionAttributeNames: map[string]string{"#p": attrPart},
 	}
 	if e.by != "" {
@@ -334,7 +346,7 @@ func (s *store) put(ctx context.Context, e *row) error {
 // drop deletes a row, unless a later record has written it. Without a record it deletes a row that
 // has its tag or is from a scan.
 func (s *store) drop(ctx context.Context, e *row) error {
-	in := &dynamodb.DeleteItemInput{TableName: aws.String(TableName), Key: s.keyOf(e)}
+	in := &dynamodb.DeleteItemInput{TableName: &s.spec.Name, Key: s.keyOf(e)}
 	if e.by == "" {
 		in.ConditionExpression = aws.String("#tag IN (:tag, :scan)")
 		in.ExpressionAttributeNames = map[string]string{"#tag": attrTag}
@@ -378,9 +390,9 @@ func (s *store) batch(ctx context.Context, puts, drops []*row) (again []types.Wr
 }
 
 func (s *store) write(ctx context.Context, all []types.WriteRequest) (again []types.WriteRequest, err error) {
-	out, err := s.db.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{TableName: all}})
+	out, err := s.db.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{s.spec.Name: all}})
 	if err != nil {
 		return nil, err
 	}
-	return out.UnprocessedItems[TableName], nil
+	return out.UnprocessedItems[s.spec.Name], nil
 }

@@ -38,7 +38,7 @@ func must(t *testing.T, err error) {
 // the deletion would lose the deadline.
 func TestDeliveredAtLeastOnceInTable(t *testing.T) {
 	law := func() (broken string) {
-		s := &store{db: open(t), label: "table", partitions: 16}
+		s := &store{db: open(t), spec: deadlinesSpec, label: "table", partitions: 16}
 		_, err := ensure.Table(t.Context(), s.db, deadlinesSpec)
 		must(t, err)
 		at := int64(1893459600_000)
@@ -95,7 +95,7 @@ func FuzzRow(f *testing.F) {
 	f.Add("S\x01a", int64(1893456000000), "1893456000", "", 7)
 	f.Add(strings.Repeat("k", 2000), int64(1893456000001), "1893456000.0001", `{"N":"1"}`, 1)
 	f.Add("", int64(0), "", "", 0)
-	s := &store{label: "table", partitions: 16}
+	s := &store{spec: deadlinesSpec, label: "table", partitions: 16}
 	f.Fuzz(func(t *testing.T, k string, at int64, value, version string, sequence int) {
 		at = min(max(at, 1), table.SecondsMax*1000)
 		e := rowOf(armed.Entry{Key: armed.Key(k), At: at, Value: value, Version: version}, byOf(1, strings.Repeat("9", max(sequence, 0)%40)), 0)
@@ -144,7 +144,7 @@ func TestByOf(t *testing.T) {
 // A request for a scan does not recreate deleted settings. They would lack the number of
 // partitions, and guard could not start again.
 func TestWishForAScanWithoutSettings(t *testing.T) {
-	s := &store{db: open(t), label: "table"}
+	s := &store{db: open(t), spec: deadlinesSpec, label: "table"}
 	_, err := ensure.Table(t.Context(), s.db, deadlinesSpec)
 	must(t, err)
 	must(t, s.wantScan(t.Context(), Settings{}))

@@ -45,7 +45,7 @@ func (s *store) settingsKey() map[string]types.AttributeValue {
 
 // readSettings returns the settings; ok is false if there are none.
 func (s *store) readSettings(ctx context.Context) (set Settings, ok bool, err error) {
-	out, err := s.db.GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String(TableName), Key: s.settingsKey(), ConsistentRead: aws.Bool(true)})
+	out, err := s.db.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.spec.Name, Key: s.settingsKey(), ConsistentRead: aws.Bool(true)})
 	if err != nil || out.Item == nil {
 		return Settings{}, false, err
 	}
@@ -54,7 +54,7 @@ func (s *store) readSettings(ctx context.Context) (set Settings, ok bool, err er
 		epoch: attr.Integer(out.Item[attrEpoch]), Scans: attr.Integer(out.Item[attrScans]), scanned: attr.Integer(out.Item[attrScanned]),
 	}
 	if set.partitions < 1 || set.partitions > partitionsMax {
-		return Settings{}, false, fmt.Errorf("the settings in %s of %s have %d partitions, which is impossible", TableName, s.label, set.partitions)
+		return Settings{}, false, fmt.Errorf("the settings in %s of %s have %d partitions, which is impossible", s.spec.Name, s.label, set.partitions)
 	}
 	return set, true, nil
 }
@@ -96,7 +96,7 @@ func (s *store) readerName(arn string) string { return s.name(Name) + "/" + tabl
 // forgetReader deletes the checkpoints of a stream that is no longer followed, and those of older
 // versions, whose name has no label.
 func (s *store) forgetReader(ctx context.Context, arn string) error {
-	return errors.Join(lease.Clear(ctx, s.db, s.readerName(arn)), lease.Clear(ctx, s.db, s.name(Name)))
+	return errors.Join(lease.Clear(ctx, s.db, s.readerName(arn), s.leases), lease.Clear(ctx, s.db, s.name(Name), s.leases))
 }
 
 // wantScan requests one more scan than the given settings have. If the settings were deleted in
@@ -138,7 +138,7 @@ func (s *store) replaceSettings(ctx context.Context, before, after Settings) err
 		item[attrScanned] = attr.Int(after.scanned)
 	}
 	in := &dynamodb.PutItemInput{
-		TableName: aws.String(TableName), Item: item, ConditionExpression: aws.String("attribute_not_exists(#p)"),
+		TableName: &s.spec.Name, Item: item, ConditionExpression: aws.String("attribute_not_exists(#p)"),
 		ExpressionAttributeNames: map[string]string{"#p": attrPart},
 	}
 	if before.partitions > 0 {

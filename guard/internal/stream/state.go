@@ -110,7 +110,7 @@ func (s *Strategy) ahead() int64 { return s.horizon / 6 }
 // transient one.
 func (s *Strategy) problem(doing string, err error) *table.Problem {
 	if ensure.Missing(err) {
-		return &table.Problem{Code: table.Misconfigured, Message: fmt.Sprintf("the deadline table %s is gone", TableName),
+		return &table.Problem{Code: table.Misconfigured, Message: fmt.Sprintf("the deadline table %s is gone", s.store.spec.Name),
 			Next: "start guard again: it creates a new one and scans the guarded tables", Err: err}
 	}
 	return s.Problem(doing, err)
@@ -123,7 +123,7 @@ func (s *Strategy) persist(ctx context.Context, doing string, do func() error) e
 		if errors.Is(err, lease.ErrLost) {
 			return err
 		}
-		if p := s.problem(doing+" on "+TableName, err); p != nil {
+		if p := s.problem(doing+" on "+s.store.spec.Name, err); p != nil {
 			return p
 		}
 		return nil

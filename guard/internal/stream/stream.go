@@ -11,7 +11,6 @@
 package stream
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,7 +53,7 @@ func New(e *strategy.Env, local *dynamodb.Client) *Strategy {
 	if e.DryRun { // a dry run leaves its items unfinished
 		label += "/dry-run"
 	}
-	s.store = &store{db: cmp.Or(local, e.DB), label: label}
+	s.store = newStore(e, local, label)
 	s.cleaner.wake = make(chan struct{}, 1)
 	return s
 }
@@ -114,12 +113,12 @@ func (s *Strategy) begin(ctx context.Context) error {
 	if err := s.check(ctx); err != nil {
 		return err
 	}
-	if _, err := ensure.Table(ctx, s.store.db, deadlinesSpec); err != nil {
-		return s.AtStart("CreateTable of "+TableName, err)
+	if _, err := ensure.Table(ctx, s.store.db, s.store.spec); err != nil {
+		return s.AtStart("CreateTable of "+s.store.spec.Name, err)
 	}
 	set, err := s.store.ensureSettings(ctx, s.Now(), s.Table.Stream)
 	if err != nil {
-		return s.AtStart("GetItem and PutItem on "+TableName, err)
+		return s.AtStart("GetItem and PutItem on "+s.store.spec.Name, err)
 	}
 	s.set, s.store.partitions = set, set.partitions
 	parts := make([]*partition, set.partitions)
@@ -131,7 +130,7 @@ func (s *Strategy) begin(ctx context.Context) error {
 	s.mu.Unlock()
 	// workers of an older version follow the stream under a name without its label
 	if err := s.consumer().Adopt(ctx, s.store.name(Name)); err != nil {
-		return s.AtStart("Query, PutItem and DeleteItem on "+lease.TableName, err)
+		return s.AtStart("Query, PutItem and DeleteItem on "+s.leaseOptions().TableName(), err)
 	}
 	return nil
 }
@@ -160,13 +159,13 @@ func (s *Strategy) noStream(message string) *table.Problem {
 func (s *Strategy) leases(kind string) *lease.Leases {
 	o := s.leaseOptions()
 	o.CrewChanged = s.nudgeAll
-	o.Fatal = func(err error) bool { return s.problem("PutItem and Query on "+lease.TableName, err) != nil }
+	o.Fatal = func(err error) bool { return s.problem("PutItem and Query on "+o.TableName(), err) != nil }
 	return lease.New(s.store.db, s.store.name(kind), o)
 }
 
 func (s *Strategy) leaseOptions() lease.Options {
 	o := s.Leases
-	o.Exclusive, o.Fatal = s.alone, nil
+	o.Exclusive, o.Fatal, o.Table = s.alone, nil, s.store.leases.Table
 	return o
 }
 

@@ -42,5 +42,5 @@ func (c *Consumer) Adopt(ctx context.Context, name string) error {
 			return nil
 		}
 	}
-	return Forget(ctx, c.DB, name)
+	return Forget(ctx, c.DB, name, c.Leases)
 }

@@ -36,7 +36,7 @@ func TestAdopt(t *testing.T) {
 		t.Error("the rows of a running worker are gone")
 	}
 	stop()
-	must(t, consume.Forget(t.Context(), e.db, "test/label"))
+	must(t, consume.Forget(t.Context(), e.db, "test/label", lease.Options{}))
 	leases := lease.New(e.db, "test/label", lease.Options{})
 	for shard, row := range e.rows(t) {
 		if consume.IsShard(shard) { // as after a crash

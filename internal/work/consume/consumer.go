@@ -248,7 +248,8 @@ func (c *Consumer) stream(ctx context.Context) (string, error) {
 	return arn, nil
 }
 
-// Forget deletes the checkpoints and leases of a consumer that will not return.
-func Forget(ctx context.Context, db *dynamodb.Client, consumer string) error {
-	return lease.Clear(ctx, db, consumer)
+// Forget deletes the checkpoints and leases of a consumer that will not return. Of the options it
+// needs the table.
+func Forget(ctx context.Context, db *dynamodb.Client, consumer string, leases lease.Options) error {
+	return lease.Clear(ctx, db, consumer, leases)
 }

@@ -375,7 +375,7 @@ func TestLatestElsewhere(t *testing.T) {
 	s.once(t, 20)
 	stop()
 
-	must(t, consume.Forget(t.Context(), e.db, "test"))
+	must(t, consume.Forget(t.Context(), e.db, "test", lease.Options{}))
 	_, err = e.Clock().Advance(t.Context(), time.Hour)
 	must(t, err)
 	s = newSeen()

@@ -5,9 +5,11 @@
 package ensure
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -19,7 +21,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
-// Spec describes a table. Its keys are strings, and it is billed on demand.
+// Spec describes a table. Its keys are strings.
 type Spec struct {
 	Name   string
 	Key    string // the partition key
@@ -29,6 +31,24 @@ type Spec struct {
 	// open shards of the stream, if the endpoint supports the choice; 0: the endpoint's default
 	Shards  int
 	Indexes []Index // secondary indexes of the whole table
+
+	settings Settings // without the name
+}
+
+// Settings are an operator's choices about a table. A table that exists keeps its own.
+type Settings struct {
+	Name   string            // Default: the spec's
+	Tags   map[string]string // Default: none
+	KMSKey string            // id, alias or ARN of the key of the encryption. Default: DynamoDB's own
+	// provisioned capacity units, both or none. Default: the table is billed on demand
+	ReadUnits, WriteUnits int64
+}
+
+// With returns the spec of the table with these settings.
+func (s Spec) With(settings Settings) Spec {
+	s.Name = cmp.Or(settings.Name, s.Name)
+	s.settings = settings
+	return s
 }
 
 // Index describes a secondary index. Its keys are strings; items without them are not in it.
@@ -142,15 +162,34 @@ func create(ctx context.Context, db *dynamodb.Client, spec Spec) error {
 	if spec.Shards > 0 {
 		in.Tags = append(in.Tags, types.Tag{Key: aws.String(tagShards), Value: aws.String(fmt.Sprint(spec.Shards))})
 	}
+	own := len(in.Tags)
+	set(in, spec.settings)
 	_, err := db.CreateTable(ctx, in)
-	if len(in.Tags) > 0 && retry.Invalid(err) {
-		in.Tags = nil // the endpoint does not support these tags
+	if own > 0 && retry.Invalid(err) {
+		in.Tags = slices.Concat[[]types.Tag](in.Tags[own:]) // the endpoint does not support the first ones; nil if there are no others
 		_, err = db.CreateTable(ctx, in)
 	}
 	if madeMeanwhile(err) {
 		return nil
 	}
 	return err
+}
+
+// set puts an operator's settings into a request.
+func set(in *dynamodb.CreateTableInput, s Settings) {
+	for _, key := range slices.Sorted(maps.Keys(s.Tags)) {
+		in.Tags = append(in.Tags, types.Tag{Key: &key, Value: aws.String(s.Tags[key])})
+	}
+	if s.KMSKey != "" {
+		in.SSESpecification = &types.SSESpecification{Enabled: aws.Bool(true), SSEType: types.SSETypeKms, KMSMasterKeyId: &s.KMSKey}
+	}
+	if s.ReadUnits > 0 {
+		in.BillingMode = types.BillingModeProvisioned
+		in.ProvisionedThroughput = &types.ProvisionedThroughput{ReadCapacityUnits: &s.ReadUnits, WriteCapacityUnits: &s.WriteUnits}
+		for i := range in.GlobalSecondaryIndexes {
+			in.GlobalSecondaryIndexes[i].ProvisionedThroughput = in.ProvisionedThroughput
+		}
+	}
 }
 
 func addIndex(in *dynamodb.CreateTableInput, index Index) {

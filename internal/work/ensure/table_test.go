@@ -104,6 +104,17 @@ func TestTableWithoutTags(t *testing.T) {
 	check(t, db, d)
 }
 
+// If the endpoint refuses the spec's own tags, an operator's tags stay in the request.
+func TestOperatorsTagsStay(t *testing.T) {
+	o := open(t).DynamoDB().Options()
+	o.HTTPClient = withoutTags{o.HTTPClient}
+	o.DisableValidateResponseChecksum = true
+	_, err := ensure.Table(t.Context(), dynamodb.New(o), spec.With(ensure.Settings{Tags: map[string]string{"team": "orders"}}))
+	if err == nil || !strings.Contains(err.Error(), "no tags here") {
+		t.Errorf("the table was made without its tags: %v", err)
+	}
+}
+
 // A fault of the table itself is an error that names it.
 func TestTableRefused(t *testing.T) {
 	_, err := ensure.Table(t.Context(), open(t).DynamoDB(), ensure.Spec{Name: "x y", Key: "k"})

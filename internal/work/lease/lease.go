@@ -249,7 +249,7 @@ func (l *Leases) forget(ctx context.Context, r Row) (now Row, err error) {
 		condition, values[":o"] = condition+" AND #o = :o", attr.S(r.Owner)
 	}
 	_, err = l.db.DeleteItem(ctx, &dynamodb.DeleteItemInput{
-		TableName: aws.String(TableName), Key: r.key(l.consumer),
+		TableName: aws.String(l.o.TableName()), Key: r.key(l.consumer),
 		ConditionExpression: &condition, ExpressionAttributeNames: names, ExpressionAttributeValues: values,
 	})
 	if conditionFailed(err) {

@@ -299,7 +299,7 @@ func TestNoteAndForget(t *testing.T) {
 	}
 	_, err = lease.New(db, "other", lease.Options{}).Note(ctx, "s", "1")
 	must(t, err)
-	must(t, lease.Clear(ctx, db, "c"))
+	must(t, lease.Clear(ctx, db, "c", lease.Options{}))
 	if len(rows(t, l)) != 0 || len(rows(t, lease.New(db, "other", lease.Options{}))) != 1 {
 		t.Error("not what was to be cleared")
 	}

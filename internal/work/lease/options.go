@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
 // Options identify a worker and set the duration of leases. The zero value suits a worker among
@@ -18,6 +19,8 @@ type Options struct {
 	// no other worker reads the same streams: leases are taken at once, and there are no beats
 	Exclusive bool
 	Elapsed   clock.Elapsed // the local monotonic clock. Default: the machine's
+	// the table of leases: all workers use the same name. Default: TableName, billed on demand
+	Table ensure.Settings
 
 	Fatal       func(error) bool // errors of the table that end Hold. Default: none; it retries
 	CrewChanged func()           // called by Hold when a worker has come or gone. Default: none
@@ -29,6 +32,9 @@ const (
 	durationMin     = 100 * time.Millisecond
 	durationMax     = time.Hour
 )
+
+// TableName returns the name of the table of leases.
+func (o Options) TableName() string { return cmp.Or(o.Table.Name, TableName) }
 
 // withDefaults returns a copy with all defaults.
 func (o Options) withDefaults() Options {

@@ -14,7 +14,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
-// TableName is the table of leases and checkpoints.
+// TableName is the table of leases and checkpoints, unless Options.Table names another.
 const TableName = "mayfly.leases"
 
 var spec = ensure.Spec{Name: TableName, Key: attrConsumer, Sort: attrShard}
@@ -113,7 +113,7 @@ func (e *errChanged) Error() string {
 // written by an earlier attempt of the same write.
 func (l *Leases) replace(ctx context.Context, before, after Row) error {
 	in := &dynamodb.PutItemInput{
-		TableName:                           aws.String(TableName),
+		TableName:                           aws.String(l.o.TableName()),
 		Item:                                after.item(l.consumer),
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}
@@ -127,7 +127,7 @@ func (l *Leases) replace(ctx context.Context, before, after Row) error {
 	}
 	_, err := l.db.PutItem(ctx, in)
 	if ensure.Missing(err) {
-		if _, err = ensure.Table(ctx, l.db, spec); err == nil {
+		if _, err = ensure.Table(ctx, l.db, spec.With(l.o.Table)); err == nil {
 			_, err = l.db.PutItem(ctx, in)
 		}
 	}
@@ -150,7 +150,7 @@ func (l *Leases) replace(ctx context.Context, before, after Row) error {
 // row returns one row.
 func (l *Leases) row(ctx context.Context, shard string) (Row, error) {
 	out, err := l.db.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName:      aws.String(TableName),
+		TableName:      aws.String(l.o.TableName()),
 		Key:            Row{Shard: shard}.key(l.consumer),
 		ConsistentRead: aws.Bool(true),
 	})
@@ -173,7 +173,7 @@ func (r Row) key(consumer string) map[string]types.AttributeValue {
 func (l *Leases) rows(ctx context.Context) (map[string]Row, error) {
 	all := map[string]Row{}
 	in := &dynamodb.QueryInput{
-		TableName:                 aws.String(TableName),
+		TableName:                 aws.String(l.o.TableName()),
 		ConsistentRead:            aws.Bool(true),
 		KeyConditionExpression:    aws.String("#c = :c"),
 		ExpressionAttributeNames:  map[string]string{"#c": attrConsumer},
@@ -202,13 +202,14 @@ func conditionFailed(err error) bool {
 	return errors.As(err, &failed)
 }
 
-// Clear deletes all rows of a consumer that no longer runs, with its checkpoints.
-func Clear(ctx context.Context, db *dynamodb.Client, consumer string) error {
-	l := New(db, consumer, Options{})
+// Clear deletes all rows of a consumer that no longer runs, with its checkpoints. Of the options it
+// needs the table.
+func Clear(ctx context.Context, db *dynamodb.Client, consumer string, o Options) error {
+	l := New(db, consumer, o)
 	rows, err := l.rows(ctx) // empty without the table
 	for _, r := range rows {
 		if err == nil {
-			_, err = db.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: aws.String(TableName), Key: r.key(consumer)})
+			_, err = db.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: aws.String(l.o.TableName()), Key: r.key(consumer)})
 		}
 	}
 	if err != nil {

@@ -63,7 +63,7 @@ func (s *Scheduler) deleteGroup(ctx context.Context, g *group) error {
 	if err := s.awaitDeleted(ctx, p.table); err != nil {
 		return err
 	}
-	if err := consume.Forget(ctx, s.o.DB, consumerOf(p)); err != nil {
+	if err := consume.Forget(ctx, s.o.DB, consumerOf(p), s.o.Leases); err != nil {
 		return err
 	}
 	_, err = s.o.DB.DeleteItem(ctx, &dynamodb.DeleteItemInput{

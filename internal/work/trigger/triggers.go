@@ -210,7 +210,7 @@ func (t *Triggers) settle(ctx context.Context, m *mapping, state string) error {
 
 // end removes a stopped mapping with its checkpoints.
 func (t *Triggers) end(ctx context.Context, m *mapping) error {
-	if err := consume.Forget(ctx, t.o.DB, consumerName(m.UUID)); err != nil {
+	if err := consume.Forget(ctx, t.o.DB, consumerName(m.UUID), t.o.Leases); err != nil {
 		return err
 	}
 	return t.wakeIfChanged(t.remove(ctx, m))
