@@ -131,6 +131,7 @@ func (g *Guard) work(ctx context.Context, s runner) error {
 	found := make(chan error, 1)
 	all.Go(func() { found <- s.Run(finding) })
 	all.Go(func() { g.watchTable(removing) })
+	all.Go(func() { g.audit(removing, s) })
 	all.Go(func() {
 		if p := g.problem("Scan", g.fallBack(finding)); p != nil {
 			g.fail(p)

@@ -24,7 +24,7 @@ const (
 // or if that is too long its beginning and a hash of it.
 func ScheduleGroup(table string) string { return schedule.Group(table) }
 
-// SweepPermissions returns the permissions of Sweep, if Attribute is set, there is no mark and no
+// SweepPermissions returns the permissions of Sweep, which makes no audit, if Attribute is set, there is no mark and no
 // archive, and the table of leases exists.
 func SweepPermissions() []Permission {
 	return []Permission{
@@ -39,7 +39,7 @@ func SweepPermissions() []Permission {
 	}
 }
 
-// StreamPermissions returns the permissions of StreamRecords, if Attribute is set and the group of
+// StreamPermissions returns the permissions of StreamRecords, which makes no audit, if Attribute is set and the group of
 // the schedules exists. The event source mapping needs further ones.
 func StreamPermissions() []Permission {
 	return []Permission{

@@ -32,6 +32,7 @@ type Guard struct {
 	bad      *messageFilter // values that are no deadlines
 	failed   *messageFilter // rejected removals that were logged
 	given    *givenUp
+	spared   spared
 	passing  oncePerMinute // logged causes of transient failures
 	counts   counts
 	totals   totals

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -48,7 +49,10 @@ type Strategy struct {
 	o     Options
 	group string
 	lost  chan chan struct{} // asks for a scan, and is to be closed when that is complete
-	mu    struct {
+	lag   strategy.Lag
+	// the items from before the stream have their schedules, and no scan is wanted
+	scanned atomic.Bool
+	mu      struct {
 		sync.Mutex
 		// by key, the changes that armed the items which guard removes itself, until they have
 		// ended
