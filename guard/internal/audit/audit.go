@@ -7,7 +7,7 @@
 //	         given up
 //	wait     for as long as the strategy may take to learn of a deadline
 //	judge    an item that is still unknown is armed. It counts as missed if its conditional removal
-//	         succeeds: then no worker removed it meanwhile, and nobody renewed it
+//	         succeeds: then no worker removed it meanwhile, and no writer renewed it
 //
 // The audit does not judge while the strategy is behind: see Options.Settled. A suspect that cannot
 // be judged waits, and the checkpoint stays before it.
