@@ -42,10 +42,10 @@ func newGivenUp() *givenUp {
 	return g
 }
 
-// hash returns a hash of a removal. An item that is renewed, or written again, has another.
-func (g *givenUp) hash(e armed.Entry) uint64 {
+// hashOf returns a hash of a removal. An item that is renewed, or written again, has another.
+func hashOf(seed maphash.Seed, e armed.Entry) uint64 {
 	var h maphash.Hash
-	h.SetSeed(g.seed)
+	h.SetSeed(seed)
 	for _, part := range []string{string(e.Key), strconv.FormatInt(e.At, 10), e.Text(), e.Version} {
 		maphash.WriteComparable(&h, part)
 	}
@@ -59,15 +59,26 @@ func (g *givenUp) rests(e armed.Entry, now int64) bool {
 	if len(g.mu.all) == 0 {
 		return false
 	}
-	s, has := g.mu.all[g.hash(e)]
+	s, has := g.mu.all[hashOf(g.seed, e)]
 	return has && now < s.until
+}
+
+// has reports whether a removal was rejected, however long ago.
+func (g *givenUp) has(e armed.Entry) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.mu.all) == 0 {
+		return false
+	}
+	_, has := g.mu.all[hashOf(g.seed, e)]
+	return has
 }
 
 // add records a rejected attempt.
 func (g *givenUp) add(e armed.Entry, now int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	hash := g.hash(e)
+	hash := hashOf(g.seed, e)
 	s, has := g.mu.all[hash]
 	if !has {
 		if g.forgetLocked(now); len(g.mu.all) >= g.most {
@@ -84,7 +95,7 @@ func (g *givenUp) end(e armed.Entry) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.mu.all) > 0 {
-		delete(g.mu.all, g.hash(e))
+		delete(g.mu.all, hashOf(g.seed, e))
 	}
 }
 

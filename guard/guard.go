@@ -151,6 +151,7 @@ func (g *Guard) work(ctx context.Context, s runner) error {
 	}
 	all.Go(func() { g.watchTable(removing) })
 	all.Go(func() { g.followFirstPass(removing) })
+	all.Go(func() { g.audit(removing, s) })
 	all.Go(func() {
 		if p := g.problem("Scan", g.fallBack(finding)); p != nil {
 			g.fail(p)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/mayflydb/mayfly/guard/internal/audit"
 	"github.com/mayflydb/mayfly/guard/internal/table"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 	"github.com/mayflydb/mayfly/internal/work/lease"
@@ -33,7 +34,7 @@ func (g *Guard) leaveNothing(ctx context.Context, why error) {
 		stores[local] = lease.Options{}
 	}
 	for db, leases := range stores {
-		for _, kind := range []string{"schedule/scan/" + table.StreamLabel(g.table.Stream), "stream", "partitions", "scan", "dry-run/stream", "dry-run/partitions", "dry-run/scan", "index", "schedule", "status", "first-pass"} {
+		for _, kind := range []string{"schedule/scan/" + table.StreamLabel(g.table.Stream), "stream", "partitions", "scan", "dry-run/stream", "dry-run/partitions", "dry-run/scan", "index", "schedule", "status", "first-pass", audit.Name, "dry-run/" + audit.Name} {
 			for _, consumer := range g.consumers(kind) {
 				if err := lease.Clear(ctx, db, consumer, leases); err != nil {
 					g.log.Warn("the leases of a deleted table were not deleted; they are harmless", "table", g.o.Table, "error", err)

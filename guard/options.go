@@ -144,6 +144,20 @@ type Options struct {
 	// scan strategy, else no limit.
 	MaxRCU float64
 
+	// AuditRCU limits the reads of the audit, in read units per second. The audit is a slow scan of
+	// the whole table that finds overdue items which the strategy did not know of; see Missed. One
+	// worker makes it at a time. The scan strategy needs none. Default: 5, or MaxRCU if that is
+	// less. Negative: there is no audit.
+	//
+	// A pass reads the table once, for half a read unit for each 4 KB. With s the size of the table
+	// in GB, it takes s * 131,072 / AuditRCU seconds, and a month costs at most
+	//
+	//	min(s * 131,072 / AuditEvery, AuditRCU) * 2,628,000 s * PriceRead / 1,000,000
+	AuditRCU float64
+	// AuditEvery is the least time between the beginnings of two passes of the audit. Default: 24 h.
+	// Range: a minute to a year.
+	AuditEvery time.Duration
+
 	// MaxWCU limits the writes of this worker's removals, in write units per second, over table and
 	// indexes. Each worker of a fleet has its own limit. Default: none.
 	MaxWCU float64
@@ -221,6 +235,8 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.Concurrency, 64)
 	setDefault(&o.MaxSkew, 5*time.Second)
 	setDefault(&o.Lease, 6*time.Second)
+	setDefault(&o.AuditRCU, auditUnits)
+	setDefault(&o.AuditEvery, 24*time.Hour)
 	o.Owner = cmp.Or(o.Owner, rand.Text()) // one name for all that this worker shares with others
 	if o.Strategy == Scan {
 		setDefault(&o.MaxRCU, scanUnits)
@@ -234,8 +250,12 @@ func (o Options) limited() bool { return o.MaxRate > 0 || o.MaxRemovals > 0 }
 
 var errScheduleLimits = &option.Error{Options: []string{"MaxRate", "MaxRemovals"}, Err: errors.New("with the schedule strategy the Scheduler deletes items, without such limits")}
 
-// scanUnits is the default of MaxRCU for the scan strategy.
-const scanUnits = 100
+const (
+	scanUnits  = 100 // the default of MaxRCU for the scan strategy
+	auditUnits = 5   // the default of AuditRCU
+
+	auditEveryMost = 365 * 24 * time.Hour
+)
 
 func setDefault[T comparable](field *T, value T) {
 	if *field == *new(T) {
@@ -260,6 +280,7 @@ func (o Options) check() error {
 	all.AddIf(o.Shards < 0 || o.Shards > 10_000, "Shards", "%d is not between 1 and 10,000", o.Shards)
 	all.AddIf(o.Segments < 1 || o.Segments > 1_000_000, "Segments", "%d is not between 1 and 1,000,000", o.Segments)
 	all.AddIf(o.MaxRCU < 0, "MaxRCU", "%v is negative", o.MaxRCU)
+	all.AddIf(o.AuditEvery < time.Minute || o.AuditEvery > auditEveryMost, "AuditEvery", "%v is not between 1m and 8760h", o.AuditEvery)
 	all.AddIf(o.MaxWCU < 0, "MaxWCU", "%v is negative", o.MaxWCU)
 	all.AddIf(o.MaxRate < 0, "MaxRate", "%v is negative", o.MaxRate)
 	all.AddIf(o.MaxRemovals < 0, "MaxRemovals", "%d is negative", o.MaxRemovals)

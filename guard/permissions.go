@@ -64,12 +64,12 @@ func Permissions(use Use, o Options) (all []Permission) {
 	return all
 }
 
-// SweepPermissions returns the permissions of Sweep, if Attribute is set, there is no mark and no
-// archive, and the table of leases exists.
+// SweepPermissions returns the permissions of Sweep, which makes no audit, if Attribute is set, there
+// is no mark, no archive and no journal, and the table of leases exists.
 func SweepPermissions() []Permission { return Permissions(UseSweep, Options{Attribute: "ttl"}) }
 
-// StreamPermissions returns the permissions of StreamRecords, if Attribute is set and the group of
-// the schedules exists. The event source mapping needs further ones.
+// StreamPermissions returns the permissions of StreamRecords, which makes no audit, if Attribute is
+// set and the group of the schedules exists. The event source mapping needs further ones.
 func StreamPermissions() []Permission { return Permissions(UseStream, Options{Attribute: "ttl"}) }
 
 // SchedulePermissions returns the permissions of the role that schedules run as, without a
@@ -134,8 +134,10 @@ func (u usage) gets() bool {
 	return u.use == UseProxy
 }
 
-// scans reports whether the whole table is read.
-func (u usage) scans() bool { return u.runs(Stream, Schedule, Scan) || u.use == UseInit }
+// scans reports whether the whole table is read. With an index only the audit does that.
+func (u usage) scans() bool {
+	return u.runs(Stream, Schedule, Scan) || u.runs(Index) && u.o.AuditRCU >= 0 || u.use == UseInit
+}
 
 // queriesIndex reports whether deadlines are found in the index.
 func (u usage) queriesIndex() bool {

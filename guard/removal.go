@@ -24,6 +24,15 @@ func (g *Guard) arm(e armed.Entry) {
 	g.observe(g.about(Armed, e.Key))
 }
 
+// armNew is arm for a key that has no entry. It reports whether that was so.
+func (g *Guard) armNew(e armed.Entry) bool {
+	if !g.armed.ArmNew(e) {
+		return false
+	}
+	g.observe(g.about(Armed, e.Key))
+	return true
+}
+
 // disarm removes the key's entry, which ends as replaced.
 func (g *Guard) disarm(k armed.Key) {
 	if g.armed.Disarm(k) {
@@ -207,6 +216,7 @@ func (g *Guard) spare(ctx context.Context, f armed.Removal) {
 		g.refused(f)
 	default:
 		g.log.Debug("an item would be removed now", "table", g.o.Table, "key", g.table.KeyJSON(f.Key), "deadline", time.UnixMilli(f.At).UTC())
+		g.spared.add(f.Entry)
 		g.end(f, armed.Spared)
 		g.observe(g.about(Spared, f.Key))
 	}

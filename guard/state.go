@@ -33,6 +33,7 @@ type Guard struct {
 	bad       *messageFilter // values that are no deadlines
 	failed    *messageFilter // rejected removals that were logged
 	given     *givenUp
+	spared    spared
 	allowance *allowance
 	undo      *journal.Writer // nil without Options.Undo
 	passing   oncePerMinute   // logged causes of transient failures

@@ -104,14 +104,16 @@ func (g *Guard) leasesTable() ensure.Settings { return g.o.Tables.settings(g.o.T
 // verbs implement strategy.Guard.
 type verbs struct{ g *Guard }
 
-func (v verbs) Arm(e armed.Entry)  { v.g.arm(e) }
-func (v verbs) Disarm(k armed.Key) { v.g.disarm(k) }
-func (v verbs) Now() int64         { return v.g.now() }
-func (v verbs) Fail(p *Problem)    { v.g.fail(p) }
-func (v verbs) Raise(p *Problem)   { v.g.raise(p) }
-func (v verbs) Settle(code Code)   { v.g.settle(code) }
-func (v verbs) Items() int64       { return v.g.items.Load() }
-func (v verbs) Rejected() bool     { return v.g.given.any() }
+func (v verbs) Arm(e armed.Entry)         { v.g.arm(e) }
+func (v verbs) ArmNew(e armed.Entry) bool { return v.g.armNew(e) }
+func (v verbs) Disarm(k armed.Key)        { v.g.disarm(k) }
+func (v verbs) Missed(e armed.Entry)      { v.g.missed(e) }
+func (v verbs) Now() int64                { return v.g.now() }
+func (v verbs) Fail(p *Problem)           { v.g.fail(p) }
+func (v verbs) Raise(p *Problem)          { v.g.raise(p) }
+func (v verbs) Settle(code Code)          { v.g.settle(code) }
+func (v verbs) Items() int64              { return v.g.items.Load() }
+func (v verbs) Rejected() bool            { return v.g.given.any() }
 
 func (v verbs) Removed(k armed.Key, late time.Duration) { v.g.removedBySchedule(k, late) }
 
@@ -122,7 +124,7 @@ func (v verbs) Sleep(ctx context.Context, until int64, wake <-chan struct{}) err
 }
 
 func (v verbs) Report(what strategy.What, err error) {
-	v.g.observe(Event{What: [...]What{strategy.Armed: Armed, strategy.Disarmed: Disarmed, strategy.Throttled: Throttled, strategy.Missed: Missed}[what], Err: err})
+	v.g.observe(Event{What: [...]What{strategy.Armed: Armed, strategy.Disarmed: Disarmed, strategy.Throttled: Throttled}[what], Err: err})
 }
 
 func (v verbs) Progress(p strategy.Progress) {

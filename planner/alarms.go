@@ -194,6 +194,8 @@ func guardRules(t Thresholds) (all ruleSet) {
 		about("GuardGivesUp", rose("mayfly_guard_removals_failed_total", "1h", "TableName"), "", ticket, "removals failed for good", "The endpoint refuses them; the worker's log says why."),
 		about("GuardBadValues", rose("mayfly_guard_bad_values_total", "1d", "TableName"), "", ticket,
 			"some TTL attributes are no number of epoch seconds", "Find the writer: those items never expire."))
+	all.add(about("GuardMissed", rose("mayfly_guard_missed_total", "1d", "TableName"), "", ticket,
+		"the audit removed overdue items that the strategy did not know of", "The worker's log names one a minute. Check that the index has all items, and that nothing else writes to mayfly.deadlines or the schedules."))
 	for _, k := range []struct {
 		alert, kind string
 		limit       float64

@@ -21,12 +21,13 @@ type guardPolicyCommand struct {
 	Region   string   `help:"Region in the ARNs. Default: any." placeholder:"REGION"`
 	Account  string   `help:"Account in the ARNs, 12 digits. Default: any." placeholder:"ID"`
 
-	Attribute string `help:"TTL attribute, if the command names it. Default: the command asks for the table's own." placeholder:"NAME"`
-	Index     string `help:"Index of the index strategy. Default: any of the table." placeholder:"NAME"`
-	Deadlines string `help:"Directory given to mayfly guard run --deadlines." placeholder:"DIR"`
-	Mark      string `help:"Attribute given to mayfly guard run --mark." placeholder:"NAME"`
-	Archive   string `help:"Target given to mayfly guard run --archive. The target's own permissions are not in the policy." placeholder:"ARN"`
-	Undo      string `help:"Directory or s3://bucket/prefix given to mayfly guard run --undo. A bucket's own permissions are not in the policy." placeholder:"DIR"`
+	Attribute string  `help:"TTL attribute, if the command names it. Default: the command asks for the table's own." placeholder:"NAME"`
+	Index     string  `help:"Index of the index strategy. Default: any of the table." placeholder:"NAME"`
+	Deadlines string  `help:"Directory given to mayfly guard run --deadlines." placeholder:"DIR"`
+	Mark      string  `help:"Attribute given to mayfly guard run --mark." placeholder:"NAME"`
+	Archive   string  `help:"Target given to mayfly guard run --archive. The target's own permissions are not in the policy." placeholder:"ARN"`
+	AuditRCU  float64 `name:"audit-rcu" help:"Read units given to mayfly guard run --audit-rcu; 0: there is no audit." default:"5" placeholder:"N"`
+	Undo      string  `help:"Directory or s3://bucket/prefix given to mayfly guard run --undo. A bucket's own permissions are not in the policy." placeholder:"DIR"`
 	leasesFlag
 	deadlinesTableFlag
 	ownTableFlags
@@ -141,6 +142,9 @@ func (c guardPolicyCommand) options(tables guard.Tables) guard.Options {
 	o := guard.Options{Strategy: guard.Strategy(c.Strategy), Attribute: c.Attribute, IndexName: c.Index, Mark: c.Mark, DryRun: c.DryRun, Role: c.SchedulerRole, Tables: tables}
 	if c.Deadlines != "" {
 		o.Deadlines = new(dynamodb.Client)
+	}
+	if c.AuditRCU == 0 {
+		o.AuditRCU = -1
 	}
 	if c.Archive != "" {
 		o.Archive = addressed{arn: c.Archive}

@@ -34,10 +34,12 @@ type guardRunCommand struct {
 	SchedulerRole     string        `help:"ARN of the role that the schedules assume." placeholder:"ARN"`
 	SchedulerQueue    string        `help:"ARN of the SQS queue for deletions that the schedules failed to make." placeholder:"ARN"`
 
-	MaxWCU      float64 `name:"max-wcu" help:"Most write units a second for this worker's removals. Default: no limit." placeholder:"N"`
-	MaxRCU      float64 `name:"max-rcu" help:"Most read units a second for scans and sweeps. Default: 100 for the scan strategy, else no limit." placeholder:"N"`
-	Concurrency int     `help:"Parallel removals, up to 1,024." default:"64"`
-	Batch       int     `help:"Removals in one transaction, up to 100; 0 uses no transactions." default:"0"`
+	MaxWCU      float64       `name:"max-wcu" help:"Most write units a second for this worker's removals. Default: no limit." placeholder:"N"`
+	MaxRCU      float64       `name:"max-rcu" help:"Most read units a second for scans and sweeps. Default: 100 for the scan strategy, else no limit." placeholder:"N"`
+	AuditRCU    float64       `name:"audit-rcu" help:"Most read units a second for the audit, a slow scan that finds overdue items which the strategy missed; 0 switches it off." default:"5" placeholder:"N"`
+	AuditEvery  time.Duration `help:"Least time between the beginnings of two audits of a table, from 1m to 8760h." default:"24h"`
+	Concurrency int           `help:"Parallel removals, up to 1,024." default:"64"`
+	Batch       int           `help:"Removals in one transaction, up to 100; 0 uses no transactions." default:"0"`
 	limitFlags
 	DryRun  bool   `help:"Remove nothing; report what would be removed."`
 	Mark    string `help:"Attribute to set to the TTL value right before the removal, so that stream readers can tell expiries from deletions." placeholder:"NAME"`
@@ -141,7 +143,10 @@ func (c guardRunCommand) options(e *endpoint) guard.Options {
 	o := guard.Options{
 		DB: e.dynamodb(), Streams: e.streams(), Attribute: c.Attribute, Version: c.Version, IndexName: c.Index, Granularity: c.Granularity, Shards: c.Shards, Period: c.Period,
 		Segments: c.Segments, MaxRCU: c.MaxRCU, MaxWCU: c.MaxWCU, Concurrency: c.Concurrency, Batch: c.Batch, DryRun: c.DryRun, Mark: c.Mark, Role: c.SchedulerRole, DeadLetters: c.SchedulerQueue,
-		MaxSkew: c.MaxSkew, LocalClock: c.localClock(), Lease: c.Lease, Owner: c.worker(), Alone: c.Alone,
+		MaxSkew: c.MaxSkew, LocalClock: c.localClock(), Lease: c.Lease, AuditEvery: c.AuditEvery, Owner: c.worker(), Alone: c.Alone,
+	}
+	if o.AuditRCU = c.AuditRCU; c.AuditRCU == 0 {
+		o.AuditRCU = -1
 	}
 	c.limitFlags.apply(&o)
 	if c.Strategy != "auto" {

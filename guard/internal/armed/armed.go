@@ -146,6 +146,19 @@ func (a *Set) Arm(e Entry) {
 	}
 }
 
+// ArmNew adds an entry, unless its key has one. It reports whether the entry was added. So a stale
+// deadline never replaces a newer one.
+func (a *Set) ArmNew(e Entry) bool {
+	e = e.Lean()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if _, found := a.slotLocked(e.Key); found {
+		return false
+	}
+	a.addLocked(e)
+	return true
+}
+
 // add arms an entry and returns the one that it has replaced.
 func (a *Set) add(e Entry) (before Entry, found bool) {
 	a.mu.Lock()

@@ -54,6 +54,8 @@ type Strategy struct {
 	sweeps      sync.Map        // the running *sweeper of each shard
 	held        atomic.Int64    // leases of sweeps that this worker has
 	missed      *strategy.Track // how far catching up is
+	waits       atomic.Bool     // for an item that shows the layout
+	begun       atomic.Bool     // the layout is known
 }
 
 // query returns a query of one of the index's partitions for TTLs from low to high, both in epoch
@@ -103,6 +105,7 @@ func (x *Strategy) Run(ctx context.Context) error {
 	if err := x.learnLayout(ctx, leases); err != nil {
 		return strategy.EndOf(ctx, err)
 	}
+	x.begun.Store(true)
 	x.Log.Info("sweeping", "table", x.Table.Name, "index", x.index.name, "layout", x.layout.String())
 	names, shards := x.divide()
 	return strategy.EndOf(ctx, lease.Hold(ctx, leases, names, func(ctx context.Context, l *lease.Lease) error {
@@ -218,7 +221,7 @@ func (x *Strategy) learnLayout(ctx context.Context, leases *lease.Leases) error 
 		if known || err != nil {
 			return err
 		}
-		if !logged {
+		if x.waits.Store(true); !logged {
 			x.Log.Info("the index is empty and has no noted layout; waiting for an item", "table", x.Table.Name, "index", x.index.name)
 		}
 		if err := x.Sleep(ctx, x.Now()+x.o.Period.Milliseconds(), nil); err != nil {
@@ -301,6 +304,31 @@ func (x *Strategy) inspect(ctx context.Context, seen *strategy.Sightings, item m
 	}
 	_, err := x.ArmWithRoom(ctx, e, seen.See)
 	return err
+}
+
+// CaughtUp reports whether all sweeps have caught up and the patrol has ended a pass, in whichever
+// workers. within is how long it may take to learn of an item that only the patrol finds.
+func (x *Strategy) CaughtUp(ctx context.Context) (within time.Duration, ok bool, err error) {
+	within = strategy.Learning + x.o.Period
+	if !x.begun.Load() {
+		return within, x.waits.Load(), nil // there is nothing to catch up with in an empty index
+	}
+	rows, err := x.Rows(ctx, x.Shares(Name))
+	if err != nil {
+		return 0, false, err
+	}
+	took, ok := x.PatrolEvery, true
+	names, _ := x.divide()
+	for _, name := range names {
+		if strings.HasPrefix(name, patrolPrefix) {
+			passes, last := strategy.WholePasses(rows[name].Checkpoint)
+			took, ok = max(took, last), ok && passes > 0
+			continue
+		}
+		mark, known := ReadWatermark(rows[name].Checkpoint)
+		ok = ok && known && mark >= x.Now()-within.Milliseconds()
+	}
+	return within + 2*took, ok, nil
 }
 
 // HorizonAt returns the instant before which this worker's sweeps have armed everything; 0 if it

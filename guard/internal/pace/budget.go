@@ -23,6 +23,7 @@ type Budget struct {
 		balance float64 // units; below zero, one has to wait
 		at      time.Duration
 		each    float64 // units that an item that was read has cost lately
+		pages   float64 // responses that use up the budget of a second
 	}
 }
 
@@ -33,12 +34,21 @@ const (
 	unitsWithout = 0.5
 	// responses that use up the budget of a second; a single one of a megabyte costs 128 units
 	pagesPerSecond = 4
+	// the same of a slow reader: a response costs at least half a unit, and is rounded up to the next
+	slowPages = 0.25
 )
 
 // NewBudget returns a budget of units per second; 0: no limit.
 func NewBudget(most float64) *Budget {
 	b := &Budget{elapsed: clock.Stopwatch()}
-	b.mu.most, b.mu.rate, b.mu.balance, b.mu.each = most, most, most/pagesPerSecond, unitsWithout
+	b.mu.most, b.mu.rate, b.mu.balance, b.mu.each, b.mu.pages = most, most, most/pagesPerSecond, unitsWithout, pagesPerSecond
+	return b
+}
+
+// NewSlowBudget returns a budget of few units per second, for few large responses.
+func NewSlowBudget(most float64) *Budget {
+	b := NewBudget(most)
+	b.mu.pages = slowPages
 	return b
 }
 
@@ -80,7 +90,7 @@ func (b *Budget) due() time.Duration {
 	passed := (now - b.mu.at).Seconds()
 	b.mu.at = now
 	b.mu.rate = min(b.mu.rate+b.mu.most*passed/budgetGrowth, b.mu.most)
-	b.mu.balance = min(b.mu.balance+b.mu.rate*passed, max(b.mu.rate/pagesPerSecond, 1))
+	b.mu.balance = min(b.mu.balance+b.mu.rate*passed, max(b.mu.rate/b.mu.pages, 1))
 	if b.mu.balance > 0 {
 		return 0
 	}
@@ -116,5 +126,5 @@ func (b *Budget) Limit() *int32 {
 	if b.mu.most == 0 {
 		return nil
 	}
-	return aws.Int32(int32(min(max(b.mu.rate/pagesPerSecond/b.mu.each, 1), 100_000)))
+	return aws.Int32(int32(min(max(b.mu.rate/b.mu.pages/b.mu.each, 1), 100_000)))
 }

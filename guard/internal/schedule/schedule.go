@@ -122,9 +122,11 @@ func (x *Strategy) stream(ctx context.Context, arn string) error {
 		Now:     func() time.Time { return time.UnixMilli(x.Now()) },
 		Stalled: x.Stalled, Patience: 2 * x.CheckEach,
 		Handle: func(ctx context.Context, _ string, records []consume.Record) error {
+			x.lag.Note(x.Now(), records)
 			return x.handle(ctx, table.StreamLabel(arn), records)
 		},
 		Lost: func(ctx context.Context) error {
+			x.scanned.Store(false)
 			x.Log.Warn("stream records were lost, as they were not read within a day or the checkpoint was deleted; the table is scanned again", "table", x.Table.Name)
 			if err := x.forgetScan(ctx, table.StreamLabel(arn)); err != nil {
 				return err
@@ -149,12 +151,14 @@ func (x *Strategy) stream(ctx context.Context, arn string) error {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- c.Run(ctx) }()
+	x.scanned.Store(false)
 	err := x.begun(ctx, c)
 	var scanned chan struct{}
 	for again := false; err == nil; again = true {
 		if err = x.scanTable(ctx, table.StreamLabel(arn), again); err != nil {
 			break
 		}
+		x.scanned.Store(true)
 		if scanned != nil && ctx.Err() == nil {
 			close(scanned)
 		}
@@ -168,6 +172,14 @@ func (x *Strategy) stream(ctx context.Context, arn string) error {
 	cancel()
 	<-ended
 	return err
+}
+
+// CaughtUp reports whether the table was scanned, and the stream's records were read in time lately.
+// within is how long an item may take to get its schedule and to be deleted by it, also while a
+// dead worker's share is taken over.
+func (x *Strategy) CaughtUp(context.Context) (within time.Duration, ok bool, err error) {
+	within = strategy.Learning + 3*x.Leases.Duration
+	return within, x.scanned.Load() && !x.lag.Within(within, x.Now()), nil
 }
 
 // begun waits until a consumer has noted its first position.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -45,9 +46,12 @@ type Options struct {
 //	Clean:       it deletes itself after it has fired, also after an update
 type Strategy struct {
 	*strategy.Reader
-	o        Options
-	group    string
-	lost     chan chan struct{} // asks for a scan, and is to be closed when that is complete
+	o     Options
+	group string
+	lost  chan chan struct{} // asks for a scan, and is to be closed when that is complete
+	lag   strategy.Lag
+	// the items from before the stream have their schedules, and no scan is wanted
+	scanned  atomic.Bool
 	removals removals
 	mu       struct {
 		sync.Mutex

@@ -6,6 +6,7 @@
 //	Walk       reads segments of a table or an index again and again, under leases
 //	Sightings  arms a deadline once that is found repeatedly
 //	Track      adds up the progress of long work
+//	Lag        knows when the records of a stream were last read late
 package strategy
 
 import (
@@ -33,6 +34,8 @@ type Guard interface {
 	// Arm keeps an entry in memory until its deadline, and removes the item then. It never blocks;
 	// to load many deadlines, ask Room first.
 	Arm(e armed.Entry)
+	// ArmNew is Arm for a key that has no entry in memory. It reports whether that was so.
+	ArmNew(e armed.Entry) bool
 	Disarm(k armed.Key)
 	// Now returns a lower bound of the endpoint's clock, in ms: a deadline that is due by it is due.
 	Now() int64
@@ -45,6 +48,8 @@ type Guard interface {
 	Removed(k armed.Key, late time.Duration)
 	// BadValue reports a TTL value that is no deadline; k is "" if the item has no key.
 	BadValue(k armed.Key, err error)
+	// Missed reports an overdue item that the strategy did not know of; its removal is an own event.
+	Missed(e armed.Entry)
 	Progress(p Progress)
 	Items() int64          // of the table, as the endpoint has last counted
 	Fail(p *table.Problem) // ends guard
@@ -64,7 +69,6 @@ const (
 	Armed     What = iota // a deadline is waited for, elsewhere
 	Disarmed              // one is no longer
 	Throttled             // the endpoint wanted to be asked less often, or did not answer
-	Missed                // an overdue item was found that the strategy did not know of
 )
 
 // Env is guard as a strategy sees it.

@@ -28,6 +28,10 @@ type Reader struct {
 // NewReader returns a reader that consumes at most so many read units a second; 0: no limit.
 func (e *Env) NewReader(most float64) *Reader { return &Reader{e, pace.NewBudget(most)} }
 
+// NewSlowReader returns a reader that consumes at most so many read units a second, above 0, by few
+// large pages.
+func (e *Env) NewSlowReader(most float64) *Reader { return &Reader{e, pace.NewSlowBudget(most)} }
+
 // Share limits the reader to the part of MaxRCU for the leases that this worker holds. Without any,
 // it has half of one lease's part.
 func (r *Reader) Share(held int64, leases int) {

@@ -56,6 +56,16 @@ type place struct {
 	Passes int64  `json:"passes,omitempty"` // whole ones, of all workers
 }
 
+// WholePasses returns the number of whole passes in the checkpoint of a walk, and the duration of the
+// last one.
+func WholePasses(checkpoint string) (passes int64, took time.Duration) {
+	var at place
+	if json.Unmarshal([]byte(checkpoint), &at) != nil {
+		return 0, 0
+	}
+	return at.Passes, time.Duration(at.TookMs) * time.Millisecond
+}
+
 // NumberOf returns the number in the name of a lease, which follows the prefix.
 func NumberOf(l *lease.Lease, prefix string) int {
 	n, _ := strconv.Atoi(strings.TrimPrefix(l.Shard(), prefix))

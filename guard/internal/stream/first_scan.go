@@ -184,6 +184,15 @@ func (s *Strategy) Known() Settings {
 	return s.mu.known
 }
 
+// CaughtUp reports whether no scan is wanted or under way, and the stream's records were read in
+// time lately. within is how long the strategy may take to learn of a deadline, also while a dead
+// worker's share is taken over.
+func (s *Strategy) CaughtUp(context.Context) (within time.Duration, ok bool, err error) {
+	within = strategy.Learning + 3*s.Leases.Duration
+	set := s.Known()
+	return within, set.Scans > 0 && set.scanned >= set.Scans && !s.lag.Within(within, s.Now()), nil
+}
+
 // ReadSettings reads the settings that all workers share.
 func (s *Strategy) ReadSettings(ctx context.Context) (Settings, error) {
 	set, _, err := s.store.readSettings(ctx)

@@ -16,6 +16,7 @@ import (
 
 // Handle updates the deadline table with a page of a shard's records.
 func (s *Strategy) Handle(ctx context.Context, shard string, records []consume.Record) error {
+	s.lag.Note(s.Now(), records)
 	written := false
 	done := func() {
 		invariant.CheckUnless(written, []invariant.Fault{invariant.DoneEarly}, "records of shard %s are done before their deadlines are written", shard)

@@ -35,6 +35,7 @@ type Strategy struct {
 	parts   []*partition
 	cleaner cleaner
 	rescan  chan struct{} // has an element when a scan may be wanted
+	lag     strategy.Lag
 	all     sync.WaitGroup
 	stop    context.CancelCauseFunc
 	mu      struct {
