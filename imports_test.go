@@ -58,7 +58,7 @@ var wings = map[string]wing{
 		why:   "work runs at any endpoint, so it knows clients of the AWS SDK only",
 	},
 	"guard/internal": {
-		floors: []string{"audit index scan schedule stream", "strategy", "table", "armed pace"},
+		floors: []string{"audit backlog index scan schedule stream", "strategy", "table", "armed pace"},
 		may: []string{
 			"internal/clock", "internal/invariant", "internal/store/dynamo", "internal/work/attr", "internal/work/consume", "internal/work/ensure", "internal/work/lease",
 			"internal/work/retry",

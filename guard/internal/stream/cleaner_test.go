@@ -95,7 +95,7 @@ func TestDropAll(t *testing.T) {
 			}), middleware.After)
 		})
 	})
-	s := &Strategy{store: &store{db: db, label: "table", partitions: 1}}
+	s := &Strategy{store: &store{db: db, spec: deadlinesSpec, label: "table", partitions: 1}}
 	_, err := ensure.Table(t.Context(), db, deadlinesSpec)
 	must(t, err)
 	var all []*row
