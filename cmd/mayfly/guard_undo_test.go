@@ -71,7 +71,7 @@ func TestGuardUndo(t *testing.T) {
 				return int(out.Count)
 			}
 			var log bytes.Buffer
-			worker := exec.Command("mayfly", "guard", "--endpoint", s.url, "--table", table, "--attribute", "ttl", "--strategy", "scan", "--alone", "--undo", place)
+			worker := exec.Command("mayfly", "guard", "--endpoint", s.url, "--table", table, "--attribute", "ttl", "--accept-overdue", "any", "--strategy", "scan", "--alone", "--undo", place)
 			worker.Env, worker.Stderr = environment, &log
 			if err := worker.Start(); err != nil {
 				t.Fatal(err)

@@ -86,7 +86,7 @@ func TestMetricsExist(t *testing.T) {
 	for _, table := range []string{"orders", "guarded"} {
 		call("PutItem", fmt.Sprintf(`{"TableName":"%s","Item":{"id":{"S":"a"},"ttl":{"N":"%d"}}}`, table, time.Now().Unix()-10))
 	}
-	guard, err := startPrinting(dir, append(os.Environ(), "AWS_ACCESS_KEY_ID=any", "AWS_SECRET_ACCESS_KEY=any"), "guard", "--endpoint", server.url, "--table", "guarded", "--attribute", "ttl", "--strategy", "scan",
+	guard, err := startPrinting(dir, append(os.Environ(), "AWS_ACCESS_KEY_ID=any", "AWS_SECRET_ACCESS_KEY=any"), "guard", "--endpoint", server.url, "--table", "guarded", "--attribute", "ttl", "--accept-overdue", "any", "--strategy", "scan",
 		"--alone", "--metrics-port", "0")
 	if err != nil {
 		t.Fatal(err)

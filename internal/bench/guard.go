@@ -60,7 +60,7 @@ type watchers []*endpoint
 // start starts workers that guard a table, and waits until they do.
 func (s *guardRun) start(ctx context.Context, n int, table string, flags ...string) (all watchers, err error) {
 	for range n {
-		line := slices.Concat(s.Self, []string{"guard", "run", "--endpoint", "http://" + s.server.address, "--table", table, "--metrics-port", "0", "--log-level", "error"}, flags)
+		line := slices.Concat(s.Self, []string{"guard", "run", "--endpoint", "http://" + s.server.address, "--table", table, "--metrics-port", "0", "--accept-overdue", "any", "--log-level", "error"}, flags)
 		w, err := startEndpoint(ctx, experimentGuard, line)
 		if err != nil {
 			return nil, errors.Join(err, all.close())
