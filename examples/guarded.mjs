@@ -82,7 +82,7 @@ export class Guard {
   said = "";
 
   constructor(proxy, table, ...flags) {
-    this.process = spawn(process.env.MAYFLY, ["guard", "--endpoint", proxy.url, "--table", table, ...flags], {
+    this.process = spawn(process.env.MAYFLY, ["guard", "--endpoint", proxy.url, "--table", table, "--accept-overdue", "any", ...flags], {
       env: { ...process.env, AWS_ENDPOINT_URL: proxy.url, MAYFLY: "" },
     });
     running.add(this.process);
