@@ -20,8 +20,9 @@ import (
 
 // Before it first removes items of a table by an attribute, guard counts the overdue ones. Many of
 // them, or any if the table's own TTL does not use the attribute, may mean that the attribute is not
-// the deadline. Then guard ends, until the caller accepts that. If the table is too large to be
-// counted at once, guard goes on counting what it arms until its first pass has ended.
+// the deadline. Then guard ends, until the caller accepts that. A large table is counted in part at
+// first. Guard then begins, and counts the overdue items that it arms until its first pass has
+// ended.
 
 const (
 	overdueAge  = 24 * time.Hour // an item is long overdue after that

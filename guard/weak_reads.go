@@ -14,8 +14,8 @@ import (
 // only if it is unchanged since it was read, so an outdated row delays a worker and does no harm. A
 // deadline that an outdated read misses would be forgotten, so elsewhere the refusal ends guard.
 
-// readWeakly makes a call, and makes it again without ConsistentRead if the endpoint refuses that of
-// a read of leases.
+// readWeakly makes a call. If it reads leases with ConsistentRead and the endpoint refuses that, it
+// makes the call again without.
 func (g *Guard) readWeakly(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 	weak := weaken(in.Parameters, g.o.Tables.Leases)
 	if weak == nil {

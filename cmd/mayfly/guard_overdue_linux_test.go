@@ -22,17 +22,7 @@ func TestGuardAsks(t *testing.T) {
 	for _, answer := range []string{"no", "yes", ""} {
 		putExpired(t, api, "people", "ada", 48*time.Hour)
 		screen, device := openTerminal(t)
-		var text screenText
-		go func() {
-			var page [4096]byte
-			for {
-				n, err := screen.Read(page[:])
-				text.Write(page[:n])
-				if err != nil {
-					return
-				}
-			}
-		}()
+		text := textOf(screen)
 		says := func(what string) {
 			t.Helper()
 			for limit := time.Now().Add(time.Minute); !strings.Contains(text.String(), what); time.Sleep(20 * time.Millisecond) {

@@ -50,6 +50,22 @@ func (s *screenText) Write(p []byte) (int, error) {
 	return s.text.Write(p)
 }
 
+// textOf collects what a terminal is sent until it is closed.
+func textOf(screen *os.File) *screenText {
+	s := &screenText{}
+	go func() {
+		var page [4096]byte
+		for {
+			n, err := screen.Read(page[:])
+			s.Write(page[:n])
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return s
+}
+
 func (s *screenText) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,17 +84,7 @@ func TestGuardDrawsABar(t *testing.T) {
 	for _, colour := range []bool{true, false} {
 		t.Run(fmt.Sprint("colour ", colour), func(t *testing.T) {
 			screen, device := openTerminal(t)
-			var text screenText
-			go func() {
-				var page [4096]byte
-				for {
-					n, err := screen.Read(page[:])
-					text.Write(page[:n])
-					if err != nil {
-						return
-					}
-				}
-			}()
+			text := textOf(screen)
 			command := exec.Command("mayfly", "guard", "--endpoint", s.url, "--table", "orders", "--attribute", "ttl", "--strategy", "scan", "--max-rcu", "2", "--alone")
 			command.Stdout, command.Stderr = device, device
 			for _, set := range os.Environ() {

@@ -3,13 +3,13 @@ package journal
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/mayflydb/mayfly/internal/durable"
 )
 
 // dir is a journal in a directory.
@@ -63,7 +63,7 @@ func (d dir) open(_ context.Context, name string) (Object, error) {
 }
 
 func (d dir) check(context.Context) error {
-	if err := makeDirs(string(d)); err != nil {
+	if err := durable.MakeDirs(string(d)); err != nil {
 		return err
 	}
 	probe, err := os.CreateTemp(string(d), ".probe-")
@@ -115,14 +115,14 @@ func (a *dirAppender) create(at time.Time) error {
 	a.made++
 	file := a.dir.path(fileName(at, a.label, a.made))
 	parent := filepath.Dir(file)
-	if err := makeDirs(parent); err != nil {
+	if err := durable.MakeDirs(parent); err != nil {
 		return err
 	}
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return err
 	}
-	if err := syncDir(parent); err != nil {
+	if err := durable.SyncDir(parent); err != nil {
 		return errors.Join(err, f.Close(), os.Remove(file))
 	}
 	a.file, a.size = f, 0
@@ -147,37 +147,4 @@ func (a *dirAppender) close() error {
 	f := a.file
 	a.file = nil
 	return f.Close()
-}
-
-// makeDirs creates a directory and its parents, durably.
-func makeDirs(path string) error {
-	info, err := os.Stat(path)
-	if err == nil && !info.IsDir() {
-		return fmt.Errorf("%s is a file, not a directory", path)
-	}
-	if err == nil {
-		return nil
-	}
-	above := filepath.Dir(path)
-	if above != path {
-		if err := makeDirs(above); err != nil {
-			return err
-		}
-	}
-	if err := os.Mkdir(path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return syncDir(above)
-}
-
-func syncDir(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	// Some file systems cannot sync a directory, and need not.
-	if err := d.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, fs.ErrInvalid) {
-		return errors.Join(err, d.Close())
-	}
-	return d.Close()
 }

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/mayflydb/mayfly/internal/durable"
 )
 
 // Store stores the files of an archive. Names have slashes. Its methods must be safe for concurrent
@@ -144,7 +146,7 @@ func openLocal(path string) (File, error) {
 func (d dir) Put(_ context.Context, name string, write func(io.Writer) error) (err error) {
 	path := filepath.Join(string(d), filepath.FromSlash(name))
 	parent := filepath.Dir(path)
-	if err := makeDirs(parent); err != nil {
+	if err := durable.MakeDirs(parent); err != nil {
 		return err
 	}
 	file, err := os.CreateTemp(parent, unfinished)
@@ -167,7 +169,7 @@ func (d dir) Put(_ context.Context, name string, write func(io.Writer) error) (e
 	if err := os.Rename(file.Name(), path); err != nil {
 		return err
 	}
-	return syncDir(parent)
+	return durable.SyncDir(parent)
 }
 
 // Remove keeps the directory: it has other files, or soon the day's next one.
@@ -177,37 +179,4 @@ func (d dir) Remove(_ context.Context, name string) error {
 		return nil
 	}
 	return err
-}
-
-// makeDirs creates a directory and its parents, durably.
-func makeDirs(path string) error {
-	info, err := os.Stat(path)
-	if err == nil && !info.IsDir() {
-		return fmt.Errorf("%s is a file, not a directory", path)
-	}
-	if err == nil {
-		return nil
-	}
-	above := filepath.Dir(path)
-	if above != path {
-		if err := makeDirs(above); err != nil {
-			return err
-		}
-	}
-	if err := os.Mkdir(path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return syncDir(above)
-}
-
-func syncDir(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	// Some file systems cannot sync a directory, and need not.
-	if err := d.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, fs.ErrInvalid) {
-		return errors.Join(err, d.Close())
-	}
-	return d.Close()
 }

@@ -1,8 +1,8 @@
 // Package audit is the safety net of the strategies: a slow scan of the whole table that finds
 // overdue items which the strategy did not know of, and removes them.
 //
-//	scan     a pass reads the table with few read units a second, and its position is in the
-//	         checkpoint of a lease, so one worker at a time makes it, and the next one continues
+//	scan     a pass reads the table slowly. Its position is the checkpoint of a lease: one worker at
+//	         a time has it, and the next one continues from there
 //	suspect  an item that is overdue by minutes, and that this worker neither has armed nor has
 //	         given up
 //	wait     for as long as the strategy may take to learn of a deadline

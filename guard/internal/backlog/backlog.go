@@ -35,7 +35,7 @@ const (
 
 // Read reads a table, or an index if it is named, and counts the items whose deadlines are before an
 // instant in ms. It ends after so many items, besides the pages that are under way, or after 10
-// seconds. A part of a table is a fair sample, since the table's order is that of hashes of the keys.
+// seconds. A part of a table is a fair sample: scans return items in the order of their keys' hashes.
 func Read(ctx context.Context, e *strategy.Env, index string, before, most int64) (Count, error) {
 	c := &counter{Reader: e.NewReader(e.MaxRCU), index: index, before: before, most: most, elapsed: clock.Stopwatch()}
 	c.mu.Whole = true

@@ -93,8 +93,8 @@ func (s *store) name(kind string) string { return "guard/" + s.label + "/" + kin
 // table that was deleted and made again may have a stream with the same shards.
 func (s *store) readerName(arn string) string { return s.name(Name) + "/" + table.StreamLabel(arn) }
 
-// forgetReader deletes the checkpoints of a stream that is no longer followed, and those of older
-// versions, whose name has no label.
+// forgetReader deletes the checkpoints of a stream that is no longer followed. Older versions stored
+// them under a name without a label; it deletes these too.
 func (s *store) forgetReader(ctx context.Context, arn string) error {
 	return errors.Join(lease.Clear(ctx, s.db, s.readerName(arn), s.leases), lease.Clear(ctx, s.db, s.name(Name), s.leases))
 }
