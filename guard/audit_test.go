@@ -164,6 +164,26 @@ func TestAuditMissesNothing(t *testing.T) {
 	})
 }
 
+// The audit leaves an item to the strategy for as long as that may take to learn of it: an hourly
+// patrol of the index finds what was written long after its deadline.
+func TestAuditWaitsForTheStrategy(t *testing.T) {
+	bubbled(t, func(t *testing.T, w *world) {
+		w.putWindowed("future", w.in(1e6))
+		r := w.start(w.auditOptions(Index))
+		time.Sleep(5 * time.Minute) // the first patrol is over
+		w.putWindowed("late", w.in(-1800))
+		time.Sleep(audit.After + 10*time.Minute)
+		if !w.has("late") {
+			t.Error("the audit did not wait for the patrol")
+		}
+		time.Sleep(2 * time.Hour)
+		if c := r.Stats().Counts; w.has("late") || c[Removed] != 1 || c[Missed] != 0 {
+			t.Errorf("the item is there: %v; removed %d, missed %d", w.has("late"), c[Removed], c[Missed])
+		}
+		must(t, r.stop())
+	})
+}
+
 // auditScans are the scans of the table that are the audit's: they have the condition on overdue
 // items.
 func (p *tap) auditScans() (all []*dynamodb.ScanInput) {
