@@ -15,6 +15,10 @@ import (
 // guard's rate becomes a part of its recent throughput and grows steadily from there, so that guard
 // and the table's users share the spare capacity. When the limit has not mattered for a while, it
 // is lifted. MaxWCU may limit the consumed units besides, and MaxRate the removals.
+//
+// Some throttles do not depend on the rate, for example those of one hot key. They go on after a
+// cut, while those of a full table end. So the share of attempts that are throttled well below the
+// throughput of the last cut is no reason for another one.
 type Pace struct {
 	elapsed  clock.Elapsed
 	most     float64 // write units a second; 0: no bound
@@ -29,6 +33,11 @@ type Pace struct {
 		units   float64       // write units that may be consumed
 		allowed float64       // removals that may begin, by mostRate
 		each    float64       // write units that a removal consumes, as a running mean
+
+		ceiling float64       // removals a second at the last cut
+		recent  tally         // since the last cut; older attempts count less
+		halved  time.Duration // when recent was halved
+		below   tally         // at rates well below the ceiling; older attempts count less
 
 		second    time.Duration // when the present second of counting began
 		succeeded int           // removals that have ended in it
@@ -48,6 +57,13 @@ const (
 	paceGrowth = 0.5
 	// after this time without a cut the rate has no limit, unless removals come close to it
 	paceForget = 20 * time.Second
+	paceMost   = 1e6 // removals a second: a rate that limits nothing
+
+	wellBelow  = 0.9 // of the ceiling
+	belowMost  = 500 // attempts that are remembered
+	belowFirst = 20  // attempts that are assumed not to be throttled
+	noiseMost  = 0.1 // throttles beyond this share always depend on the rate
+	halveEach  = time.Second
 )
 
 // New returns a Pace whose removals consume at most so many units per second, and are at most so
@@ -112,10 +128,14 @@ func (p *Pace) passLocked() {
 		if t-p.mu.cut > paceSure {
 			growth = max(growth, p.mu.rate*paceGrowth)
 		}
-		p.mu.rate += passed * growth
+		p.mu.rate = min(p.mu.rate+passed*growth, paceMost)
 		if t-p.mu.cut > paceForget && p.mu.rate > 2*p.mu.lately {
 			p.mu.rate = 0
 		}
+	}
+	if t-p.mu.halved >= halveEach {
+		p.mu.recent.halve()
+		p.mu.halved = t
 	}
 	if since := t - p.mu.second; since >= time.Second {
 		p.mu.lately = float64(p.mu.succeeded) / since.Seconds()
@@ -130,42 +150,71 @@ func (p *Pace) Consumed(n int, units float64) {
 	defer p.mu.Unlock()
 	p.passLocked()
 	p.mu.succeeded += n
+	p.countLocked(n, 0)
 	if units > 0 && n > 0 {
 		p.mu.units -= units - float64(n)*p.mu.each
 		p.mu.each += (units/float64(n) - p.mu.each) / 16
 	}
 }
 
-// Throttled cuts the rate. Responses within half a second of a cut belong to the rate before it.
+// Throttled records an attempt that was throttled, and cuts the rate if that may be the cause.
 func (p *Pace) Throttled() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.passLocked()
+	p.countLocked(1, 1)
+	if !p.expectedLocked() {
+		p.cutLocked()
+	}
+}
+
+// cutLocked cuts the rate. Responses within half a second of a cut belong to the rate before it.
+func (p *Pace) cutLocked() {
 	t := p.mu.at
 	if p.mu.rate > 0 && t-p.mu.cut < cutsApart {
 		return
 	}
 	got := max(p.mu.lately, float64(p.mu.succeeded)/max((t-p.mu.second).Seconds(), 0.1))
 	if p.mu.rate > 0 {
+		got = min(got, p.mu.rate)
 		// never less than half at once: throughput is a poor measure when there was little to do
-		p.mu.rate = max(min(got, p.mu.rate)*paceCut, p.mu.rate/2, paceLeast)
+		p.mu.rate = max(got*paceCut, p.mu.rate/2, paceLeast)
 	} else {
 		p.mu.rate = max(got*paceCut, paceFirst)
 	}
+	p.mu.ceiling = got
 	p.mu.step = max(p.mu.rate*paceStep, paceLeast/2)
-	p.mu.cut = t
+	p.mu.cut, p.mu.halved = t, t
+	p.mu.recent = tally{}
 	p.mu.balance = 0
+}
+
+// expectedLocked reports whether the recent throttles need no cut: there are at most twice as many as
+// the rate has no influence on, and two standard deviations more, for chance.
+func (p *Pace) expectedLocked() bool {
+	noise := min(p.mu.below.throttled/(p.mu.below.all+belowFirst), noiseMost)
+	usual := p.mu.recent.all * noise
+	return p.mu.recent.throttled <= 2*usual+2*math.Sqrt(usual)
+}
+
+// countLocked counts attempts.
+func (p *Pace) countLocked(all, throttled int) {
+	p.mu.recent.add(all, throttled)
+	if p.mu.rate > 0 && p.mu.rate < wellBelow*p.mu.ceiling && p.mu.at-p.mu.cut >= cutsApart {
+		if p.mu.below.add(all, throttled); p.mu.below.all > belowMost {
+			p.mu.below.halve()
+		}
+	}
 }
 
 // Troubled records an attempt that has failed without being throttled. If none has succeeded for a
 // while, the endpoint is away or overloaded, so the rate is cut.
 func (p *Pace) Troubled() {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.passLocked()
-	working := p.mu.succeeded > 0 || p.mu.lately > 0
-	p.mu.Unlock()
-	if !working {
-		p.Throttled()
+	if p.mu.succeeded == 0 && p.mu.lately == 0 {
+		p.cutLocked()
 	}
 }
 
@@ -183,3 +232,13 @@ func (p *Pace) Limit() float64 {
 	}
 	return min(p.mu.rate, most)
 }
+
+// tally counts attempts.
+type tally struct{ all, throttled float64 }
+
+func (y *tally) add(all, throttled int) {
+	y.all += float64(all)
+	y.throttled += float64(throttled)
+}
+
+func (y *tally) halve() { y.all, y.throttled = y.all/2, y.throttled/2 }

@@ -3,6 +3,7 @@ package pace
 import (
 	"context"
 	"math"
+	"math/rand/v2"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -47,6 +48,51 @@ func TestPaceSharesWhatIsSpare(t *testing.T) {
 		capable(t, p, 1e9, 2*time.Minute, 0)
 		if !math.IsInf(p.Limit(), 1) {
 			t.Errorf("the bound is still %v", p.Limit())
+		}
+	})
+}
+
+// hotKey simulates removals that fall due at an endpoint where 3 % of the attempts are throttled at
+// any rate, and more than perSecond removals a second are not possible.
+func hotKey(t *testing.T, p *Pace, due, perSecond float64, during time.Duration) (done, throttled int) {
+	random := rand.New(rand.NewPCG(1, 2))
+	spare, last := 1.0, time.Now()
+	for start := time.Now(); time.Since(start) < during; {
+		for float64(done) >= due*time.Since(start).Seconds() {
+			time.Sleep(time.Duration(float64(time.Second) / due))
+		}
+		if err := p.Wait(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+		spare = min(spare+time.Since(last).Seconds()*perSecond, max(perSecond/10, 1))
+		last = time.Now()
+		if spare < 1 || random.Float64() < 0.03 {
+			throttled++
+			p.Throttled()
+		} else {
+			spare--
+			done++
+			p.Consumed(1, 0)
+		}
+		time.Sleep(200 * time.Microsecond)
+	}
+	return done, throttled
+}
+
+// A few throttled attempts among many cost little throughput, at a low rate as at a high one. With
+// them, guard still leaves some of a full table's capacity to others.
+func TestPaceStandsAHotKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, due := range []float64{20, 200, 2000} {
+			if done, _ := hotKey(t, New(0, 0), due, 1e9, 5*time.Minute); float64(done) < 0.95*due*300 {
+				t.Errorf("%d removals in 5 minutes, of %v due", done, due*300)
+			}
+		}
+		p := New(0, 0)
+		hotKey(t, p, 2000, 500, 10*time.Second)
+		done, throttled := hotKey(t, p, 2000, 500, 5*time.Minute)
+		if float64(done) < 0.8*500*300 || float64(throttled) > 0.05*float64(done) {
+			t.Errorf("of 150000 possible removals %d were made, and %d attempts throttled", done, throttled)
 		}
 	})
 }
