@@ -32,12 +32,14 @@ func (w *world) join(name string) worker {
 // shares returns the number of partitions of each worker.
 func (w *world) shares() string {
 	w.t.Helper()
-	rows, err := lease.New(w.DynamoDB(), w.fleetName("partitions"), lease.Options{}).Rows(w.t.Context())
-	must(w.t, err)
 	n := map[string]int{}
-	for shard, r := range rows {
-		if !strings.HasPrefix(shard, "worker/") && r.Owner != "" {
-			n[r.Owner]++
+	for _, division := range []string{"", "/2", "/3"} {
+		rows, err := lease.New(w.DynamoDB(), w.fleetName("partitions"+division), lease.Options{}).Rows(w.t.Context())
+		must(w.t, err)
+		for shard, r := range rows {
+			if !strings.HasPrefix(shard, "worker/") && r.Owner != "" {
+				n[r.Owner]++
+			}
 		}
 	}
 	var parts []string

@@ -3,11 +3,13 @@ package guard
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/mayflydb/mayfly/guard/internal/audit"
+	"github.com/mayflydb/mayfly/guard/internal/stream"
 	"github.com/mayflydb/mayfly/guard/internal/table"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 	"github.com/mayflydb/mayfly/internal/work/lease"
@@ -46,12 +48,19 @@ func (g *Guard) leaveNothing(ctx context.Context, why error) {
 }
 
 // consumers returns the names under which a kind of lease is stored. The reader of a stream has the
-// stream's label in its name; it had not in older versions.
+// stream's label in its name; it had not in older versions. Each division into partitions has its
+// own.
 func (g *Guard) consumers(kind string) []string {
 	name := "guard/" + g.table.Label() + "/" + kind
 	switch kind {
 	case "stream", "dry-run/stream", "schedule":
 		return []string{name, name + "/" + table.StreamLabel(g.table.Stream)}
+	case "partitions", "dry-run/partitions":
+		names := []string{name}
+		for n := 2; n <= stream.DivisionsMost; n++ {
+			names = append(names, fmt.Sprint(name, "/", n))
+		}
+		return names
 	}
 	return []string{name}
 }

@@ -138,6 +138,12 @@ type Options struct {
 	// hour.
 	Period time.Duration
 
+	// Partitions is over how many partitions the stream strategy divides its deadlines, at least: a
+	// power of two up to 256. As many workers can share them, and Amazon allows 4,000 deadlines per
+	// second to be written for each one whose deadlines are in the same minute. Default: as many as
+	// the table has already, or 16. The number grows while other workers run; it never shrinks.
+	Partitions int
+
 	// Segments is into how many parts a scan is divided. Default: 4. Range: 1 to 1,000,000.
 	Segments int
 	// MaxRCU limits the reads of scans and sweeps, in read units per second. Default: 100 for the
@@ -278,6 +284,7 @@ func (o Options) check() error {
 	all.AddIf(o.Granularity < time.Second || o.Granularity > 24*time.Hour || o.Granularity%time.Second != 0, "Granularity", "%v is not whole seconds from 1s to 24h", o.Granularity)
 	all.AddIf(o.Period < time.Second || o.Period > time.Hour, "Period", "%v is not between 1s and 1h", o.Period)
 	all.AddIf(o.Shards < 0 || o.Shards > 10_000, "Shards", "%d is not between 1 and 10,000", o.Shards)
+	all.AddIf(o.Partitions != 0 && !stream.ValidPartitions(o.Partitions), "Partitions", "%d is not a power of two from 1 to %d", o.Partitions, stream.PartitionsMax)
 	all.AddIf(o.Segments < 1 || o.Segments > 1_000_000, "Segments", "%d is not between 1 and 1,000,000", o.Segments)
 	all.AddIf(o.MaxRCU < 0, "MaxRCU", "%v is negative", o.MaxRCU)
 	all.AddIf(o.AuditEvery < time.Minute || o.AuditEvery > auditEveryMost, "AuditEvery", "%v is not between 1m and 8760h", o.AuditEvery)

@@ -93,8 +93,8 @@ func (g *Guard) env() *strategy.Env {
 			Owner: g.o.Owner, Duration: g.o.Lease, Exclusive: g.o.Alone, Logger: g.log, Fatal: func(err error) bool { return g.problem("GetItem", err) != nil },
 			Table: g.leasesTable(),
 		},
-		Deadlines: g.o.Tables.settings(g.o.Tables.Deadlines),
-		Segments:  g.o.Segments, Concurrency: g.o.Concurrency, MaxRCU: g.o.MaxRCU, DryRun: g.o.DryRun, CheckEach: g.checkEach,
+		Deadlines: g.o.Tables.settings(g.o.Tables.Deadlines), Partitions: g.o.Partitions,
+		Segments: g.o.Segments, Concurrency: g.o.Concurrency, MaxRCU: g.o.MaxRCU, DryRun: g.o.DryRun, CheckEach: g.checkEach,
 	}
 }
 

@@ -29,6 +29,7 @@ type guardRunCommand struct {
 	Granularity       time.Duration `help:"Length of the index's windows. Default: found in the index; a difference is logged." placeholder:"TIME"`
 	Shards            int           `help:"Shards of the index. Default: as noted by mayfly guard init." placeholder:"N"`
 	Period            time.Duration `help:"How often the index is queried, from 1s to 1h." default:"5s"`
+	Partitions        int           `help:"Number of partitions of the stream strategy's deadlines: a power of two up to 256. At most as many workers share the removals. It grows while other workers run, and never shrinks. Default: as many as the table has, or 16." placeholder:"N"`
 	Segments          int           `help:"Number of parallel parts of a scan, up to 1,000,000." default:"4"`
 	SchedulerEndpoint string        `help:"With the schedule strategy: the Scheduler's endpoint, http://host:port, or aws. Default: AWS_ENDPOINT_URL_SCHEDULER, then --endpoint." placeholder:"URL"`
 	SchedulerRole     string        `help:"ARN of the role that the schedules assume." placeholder:"ARN"`
@@ -142,7 +143,7 @@ func (c guardRunCommand) check() error {
 func (c guardRunCommand) options(e *endpoint) guard.Options {
 	o := guard.Options{
 		DB: e.dynamodb(), Streams: e.streams(), Attribute: c.Attribute, Version: c.Version, IndexName: c.Index, Granularity: c.Granularity, Shards: c.Shards, Period: c.Period,
-		Segments: c.Segments, MaxRCU: c.MaxRCU, MaxWCU: c.MaxWCU, Concurrency: c.Concurrency, Batch: c.Batch, DryRun: c.DryRun, Mark: c.Mark, Role: c.SchedulerRole, DeadLetters: c.SchedulerQueue,
+		Partitions: c.Partitions, Segments: c.Segments, MaxRCU: c.MaxRCU, MaxWCU: c.MaxWCU, Concurrency: c.Concurrency, Batch: c.Batch, DryRun: c.DryRun, Mark: c.Mark, Role: c.SchedulerRole, DeadLetters: c.SchedulerQueue,
 		MaxSkew: c.MaxSkew, LocalClock: c.localClock(), Lease: c.Lease, AuditEvery: c.AuditEvery, Owner: c.worker(), Alone: c.Alone,
 	}
 	if o.AuditRCU = c.AuditRCU; c.AuditRCU == 0 {

@@ -82,6 +82,8 @@ type Env struct {
 	Leases  lease.Options // of this worker
 	// the table of the stream strategy's deadlines
 	Deadlines ensure.Settings
+	// the number of partitions of these deadlines, at least; 0: as many as there are
+	Partitions int
 
 	// as in guard's Options
 	Segments, Concurrency int

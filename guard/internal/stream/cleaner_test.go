@@ -12,6 +12,7 @@ import (
 
 	"github.com/mayflydb/mayfly/guard/internal/armed"
 	"github.com/mayflydb/mayfly/guard/internal/strategy"
+	"github.com/mayflydb/mayfly/guard/internal/table"
 	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
@@ -54,8 +55,9 @@ func (a *arming) Arm(e armed.Entry) { a.entries = append(a.entries, e) }
 // still found.
 func TestFinishedRowsAwaitTheCleaner(t *testing.T) {
 	g := &arming{}
-	s := &Strategy{Reader: &strategy.Reader{Env: &strategy.Env{Guard: g}}, cleaner: cleaner{wake: make(chan struct{}, 1)}}
-	p := newPartition(s, 0)
+	s := New(&strategy.Env{Guard: g, Table: &table.Table{}}, nil)
+	s.divide([]*division{{number: 2, partitions: 1, spread: 1}})
+	p := s.store.newest().parts[0]
 	found := func(tag int64) *row { return &row{key: "S\x01a", at: 1000, tag: tag, inbox: true} }
 	r := found(1)
 	p.armFound(r)
@@ -73,7 +75,7 @@ func TestFinishedRowsAwaitTheCleaner(t *testing.T) {
 	for _, r := range s.toClean() {
 		r.cleaned()
 	}
-	p.mu.items = map[armed.Key]*row{}
+	clear(s.shelfOf("S\x01a").items)
 	p.armFound(found(1))
 	if len(g.entries) != 3 {
 		t.Error("a row that was not deleted is not armed again")
@@ -95,7 +97,7 @@ func TestDropAll(t *testing.T) {
 			}), middleware.After)
 		})
 	})
-	s := &Strategy{store: &store{db: db, spec: deadlinesSpec, label: "table", partitions: 1}}
+	s := &Strategy{store: oneStore(db, 1)}
 	_, err := ensure.Table(t.Context(), db, deadlinesSpec)
 	must(t, err)
 	var all []*row
@@ -110,7 +112,9 @@ func TestDropAll(t *testing.T) {
 		t.Errorf("ended with %v", err)
 	}
 	left := 0
-	must(t, s.store.query(t.Context(), s.store.bucket(0, 1000), "0", "~", 0, func(map[string]types.AttributeValue) bool { left++; return true }))
+	for b := range int64(spreadDefault) {
+		must(t, s.store.query(t.Context(), s.store.bucket(s.store.newest(), 0, b), "0", "~", 0, func(map[string]types.AttributeValue) bool { left++; return true }))
+	}
 	if left != 1 {
 		t.Errorf("%d rows are left", left)
 	}

@@ -23,11 +23,25 @@ func Count(ctx context.Context, e *strategy.Env, local *dynamodb.Client, now int
 	if err != nil {
 		return nil, err
 	}
-	t.partitions = set.partitions
+	divisions, _, err := t.readDivisions(ctx, set)
+	if err != nil {
+		return nil, err
+	}
+	type part struct {
+		d *division
+		p int
+	}
+	var parts []part
+	for _, d := range divisions {
+		for p := range d.partitions {
+			parts = append(parts, part{d, p})
+		}
+	}
 	var mu sync.Mutex
 	c := &strategy.Count{Upcoming: make([]int64, upcoming)}
-	err = strategy.Parallel(ctx, t.partitions, parallel, func(ctx context.Context, p int) error {
-		minutes, err := t.minutes(ctx, p, 0, now+int64(upcoming)*minute)
+	err = strategy.Parallel(ctx, len(parts), parallel, func(ctx context.Context, i int) error {
+		d, p := parts[i].d, parts[i].p
+		buckets, err := t.buckets(ctx, d, p, 0, now+int64(upcoming)*minute)
 		if err != nil {
 			return err
 		}
@@ -42,15 +56,16 @@ func Count(ctx context.Context, e *strategy.Env, local *dynamodb.Client, now int
 				found(n, first)
 			}
 		}
-		add(t.inbox(p), 0, now, c.AddDue)
-		for _, m := range minutes {
+		add(t.inbox(d, p), 0, now, c.AddDue)
+		for _, b := range buckets {
+			m := minuteOf(b)
 			if m <= now {
-				add(t.bucket(p, m), m, min(m+minute, now), c.AddDue)
+				add(t.bucket(d, p, b), m, min(m+minute, now), c.AddDue)
 			}
 			for i := range c.Upcoming { // a minute of the clock overlaps two of those from now on
 				low, high := max(now+int64(i)*minute, m), min(now+int64(i+1)*minute, m+minute)
 				if low < high {
-					add(t.bucket(p, m), low, high, func(n, _ int64) { c.Upcoming[i] += n })
+					add(t.bucket(d, p, b), low, high, func(n, _ int64) { c.Upcoming[i] += n })
 				}
 			}
 		}

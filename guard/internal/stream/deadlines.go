@@ -12,6 +12,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -29,16 +30,19 @@ import (
 // The stream strategy keeps its deadlines in the table mayfly.deadlines, so that a worker's death
 // loses none. The items, by part and at:
 //
-//	<label>               settings        how the table is divided: see settings
-//	<label>/<p>           <minute>        partition p may have deadlines in this minute
+//	<label>               settings        the stream, and the number of scans: see settings
+//	<label>               divisions       how the table is divided: see division
+//	<label>/<p>           <bucket>        partition p may have deadlines in this bucket
 //	<label>/<p>           <ms>/<key>      a deadline that was due, or nearly, when it was written: the
-//	                                      partition's inbox, which sorts before the minutes
-//	<label>/<p>/<minute>  <ms>/<key>      another deadline: v, ver, by, tag, and key if it is too long
+//	                                      partition's inbox, which sorts before the buckets
+//	<label>/<p>/<bucket>  <ms>/<key>      another deadline: v, ver, by, tag, and key if it is too long
 //	                                      for at
 //
-// label is the guarded table's ARN; p the hash of the item's key modulo the number of partitions;
-// minute the deadline's, as 2030-01-01T00:00Z; ms the deadline in 15 digits; key the item's key in
-// base64, or "#" and its hash if that is long.
+// label is the guarded table's ARN; p the number of the division, a dot, and the hash of the item's
+// key modulo the number of partitions; bucket the deadline's minute and the number of one of the
+// partition keys that share it, as 2030-01-01T00:00Z/3; ms the deadline in 15 digits; key the
+// item's key in base64, or "#" and its hash if that is long. In division 1, p has no dot, and a
+// bucket is a minute.
 //
 // by is the source of the deadline: the stream's epoch and the record's sequence number, or "" for
 // a scan. A deadline is written and deleted only if no later record has written it, so a worker
@@ -130,11 +134,25 @@ func byOf(epoch int64, sequence string) string {
 
 // store is the deadline table, as one guarded table's workers see it.
 type store struct {
-	db         *dynamodb.Client
-	spec       ensure.Spec
-	leases     lease.Options // the table of leases beside it
-	label      string
-	partitions int
+	db        *dynamodb.Client
+	spec      ensure.Spec
+	leases    lease.Options // the table of leases beside it
+	label     string
+	divisions atomic.Pointer[[]*division] // the oldest first
+}
+
+// live returns the divisions, the oldest first.
+func (s *store) live() []*division {
+	if all := s.divisions.Load(); all != nil {
+		return *all
+	}
+	return nil
+}
+
+// newest returns the division into which deadlines are written.
+func (s *store) newest() *division {
+	all := s.live()
+	return all[len(all)-1]
 }
 
 // newStore returns the store of a guarded table. A worker's own store has the usual tables.
@@ -143,13 +161,6 @@ func newStore(e *strategy.Env, local *dynamodb.Client, label string) *store {
 		return &store{db: local, spec: deadlinesSpec, label: label}
 	}
 	return &store{db: e.DB, spec: deadlinesSpec.With(e.Deadlines), leases: lease.Options{Table: e.Leases.Table}, label: label}
-}
-
-// partitionOf returns the number of a key's partition.
-func (s *store) partitionOf(k armed.Key) int {
-	h := fnv.New64a()
-	h.Write([]byte(k))
-	return int(h.Sum64() % uint64(s.partitions))
 }
 
 const minute = int64(time.Minute / time.Millisecond)
@@ -167,21 +178,27 @@ func readMinute(text string) (at int64, ok bool) {
 	return t.UnixMilli(), err == nil
 }
 
-// directory returns the partition key of a partition's minutes.
-func (s *store) directory(p int) string { return s.label + "/" + strconv.Itoa(p) }
+// directory returns the partition key of a partition's list of buckets.
+func (s *store) directory(d *division, p int) string { return s.label + "/" + d.name(p, "%d") }
 
-// bucket and inbox return the partition key of the deadlines of a minute, and of the inbox.
-func (s *store) bucket(p int, at int64) string { return s.directory(p) + "/" + minuteText(at) }
-func (s *store) inbox(p int) string            { return s.directory(p) }
+// bucket and inbox return the partition key of the deadlines of a bucket, and of the inbox.
+func (s *store) bucket(d *division, p int, b int64) string {
+	return s.directory(d, p) + "/" + d.bucketText(b)
+}
+func (s *store) inbox(d *division, p int) string { return s.directory(d, p) }
 
 // sortText returns the beginning of the sort keys of an instant's deadlines.
 func sortText(at int64) string { return fmt.Sprintf("%015d", max(at, 0)) }
 
 func (s *store) keyOf(e *row) map[string]types.AttributeValue {
-	p := s.partitionOf(e.key)
-	part := s.bucket(p, e.at)
+	d := s.newest()
+	if e.p != nil {
+		d = e.p.d
+	}
+	p := d.partitionOf(e.key)
+	part := s.bucket(d, p, d.bucketOf(e.key, e.at))
 	if e.inbox {
-		part = s.inbox(p)
+		part = s.inbox(d, p)
 	}
 	at, _ := sortKey(e.at, e.key)
 	return map[string]types.AttributeValue{attrPart: attr.S(part), attrAt: attr.S(at)}
@@ -277,43 +294,44 @@ func (s *store) query(ctx context.Context, part, low, high string, limit int32, 
 	}
 }
 
-// minutes returns the minutes from low to high in which a partition may have deadlines.
-func (s *store) minutes(ctx context.Context, p int, low, high int64) (all []int64, err error) {
-	err = s.query(ctx, s.directory(p), minuteText(low), minuteText(high)+"~", 0, func(item map[string]types.AttributeValue) bool {
-		if at, ok := readMinute(attr.String(item[attrAt])); ok {
-			all = append(all, at)
+// buckets returns the buckets of the minutes from low to high in which a partition may have
+// deadlines.
+func (s *store) buckets(ctx context.Context, d *division, p int, low, high int64) (all []int64, err error) {
+	err = s.query(ctx, s.directory(d, p), minuteText(low), minuteText(high)+"~", 0, func(item map[string]types.AttributeValue) bool {
+		if b, ok := readBucket(attr.String(item[attrAt])); ok {
+			all = append(all, b)
 		}
 		return true
 	})
 	return all, err
 }
 
-// firstMinute returns the first minute, from low on, in which a partition may have deadlines;
-// math.MaxInt64 if there is none.
-func (s *store) firstMinute(ctx context.Context, p int, low int64) (first int64, err error) {
+// firstBucket returns the first bucket, from the minute of low on, in which a partition may have
+// deadlines; math.MaxInt64 if there is none.
+func (s *store) firstBucket(ctx context.Context, d *division, p int, low int64) (first int64, err error) {
 	first = math.MaxInt64
-	err = s.query(ctx, s.directory(p), minuteText(low), "~", 1, func(item map[string]types.AttributeValue) bool {
-		if at, ok := readMinute(attr.String(item[attrAt])); ok {
-			first = at
+	err = s.query(ctx, s.directory(d, p), minuteText(low), "~", 1, func(item map[string]types.AttributeValue) bool {
+		if b, ok := readBucket(attr.String(item[attrAt])); ok {
+			first = b
 		}
 		return false
 	})
 	return first, err
 }
 
-// forgetMinute deletes a minute of a partition's directory.
-func (s *store) forgetMinute(ctx context.Context, p int, at int64) error {
-	_, err := s.db.DeleteItem(ctx, &dynamodb.DeleteItemInput{
-		TableName: &s.spec.Name, Key: map[string]types.AttributeValue{attrPart: attr.S(s.directory(p)), attrAt: attr.S(minuteText(at))},
-	})
+func (s *store) bucketKey(d *division, p int, b int64) map[string]types.AttributeValue {
+	return map[string]types.AttributeValue{attrPart: attr.S(s.directory(d, p)), attrAt: attr.S(d.bucketText(b))}
+}
+
+// forgetBucket deletes a bucket from a partition's directory.
+func (s *store) forgetBucket(ctx context.Context, d *division, p int, b int64) error {
+	_, err := s.db.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &s.spec.Name, Key: s.bucketKey(d, p, b)})
 	return err
 }
 
-// noteMinute puts a minute into a partition's directory.
-func (s *store) noteMinute(ctx context.Context, p int, at int64) error {
-	_, err := s.db.PutItem(ctx, &dynamodb.PutItemInput{
-		TableName: &s.spec.Name, Item: map[string]types.AttributeValue{attrPart: attr.S(s.directory(p)), attrAt: attr.S(minuteText(at))},
-	})
+// noteBucket puts a bucket into a partition's directory.
+func (s *store) noteBucket(ctx context.Context, d *division, p int, b int64) error {
+	_, err := s.db.PutItem(ctx, &dynamodb.PutItemInput{TableName: &s.spec.Name, Item: s.bucketKey(d, p, b)})
 	return err
 }
 

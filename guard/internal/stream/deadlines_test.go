@@ -25,6 +25,13 @@ func open(t *testing.T) *dynamodb.Client {
 	return db.DynamoDB()
 }
 
+// oneStore returns the store of a table with one division.
+func oneStore(db *dynamodb.Client, partitions int) *store {
+	s := &store{db: db, spec: deadlinesSpec, label: "table"}
+	s.divisions.Store(&[]*division{{number: 2, partitions: partitions, spread: spreadDefault}})
+	return s
+}
+
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -38,7 +45,7 @@ func must(t *testing.T, err error) {
 // the deletion would lose the deadline.
 func TestDeliveredAtLeastOnceInTable(t *testing.T) {
 	law := func() (broken string) {
-		s := &store{db: open(t), spec: deadlinesSpec, label: "table", partitions: 16}
+		s := oneStore(open(t), 16)
 		_, err := ensure.Table(t.Context(), s.db, deadlinesSpec)
 		must(t, err)
 		at := int64(1893459600_000)
@@ -52,8 +59,9 @@ func TestDeliveredAtLeastOnceInTable(t *testing.T) {
 		// the worker's entry has ended
 		must(t, s.drop(t.Context(), &row{key: "S\x01a", at: at, tag: tagOf(byOf(1, "10"))}))
 		var found []*row
-		p := s.partitionOf("S\x01a")
-		must(t, s.query(t.Context(), s.bucket(p, at), "0", "~", 0, func(item map[string]types.AttributeValue) bool {
+		d := s.newest()
+		bucket := s.bucket(d, d.partitionOf("S\x01a"), d.bucketOf("S\x01a", at))
+		must(t, s.query(t.Context(), bucket, "0", "~", 0, func(item map[string]types.AttributeValue) bool {
 			n, err := readRow(item)
 			must(t, err)
 			found = append(found, n)
@@ -64,7 +72,7 @@ func TestDeliveredAtLeastOnceInTable(t *testing.T) {
 		}
 		must(t, s.put(t.Context(), of("40")))
 		must(t, s.drop(t.Context(), of("50")))
-		must(t, s.query(t.Context(), s.bucket(p, at), "0", "~", 0, func(map[string]types.AttributeValue) bool {
+		must(t, s.query(t.Context(), bucket, "0", "~", 0, func(map[string]types.AttributeValue) bool {
 			broken = "a newer record does not delete"
 			return false
 		}))
@@ -95,7 +103,7 @@ func FuzzRow(f *testing.F) {
 	f.Add("S\x01a", int64(1893456000000), "1893456000", "", 7)
 	f.Add(strings.Repeat("k", 2000), int64(1893456000001), "1893456000.0001", `{"N":"1"}`, 1)
 	f.Add("", int64(0), "", "", 0)
-	s := &store{spec: deadlinesSpec, label: "table", partitions: 16}
+	s := oneStore(nil, 16)
 	f.Fuzz(func(t *testing.T, k string, at int64, value, version string, sequence int) {
 		at = min(max(at, 1), table.SecondsMax*1000)
 		e := rowOf(armed.Entry{Key: armed.Key(k), At: at, Value: value, Version: version}, byOf(1, strings.Repeat("9", max(sequence, 0)%40)), 0)
@@ -111,8 +119,11 @@ func FuzzRow(f *testing.F) {
 		if attr.String(later[attrAt]) <= attr.String(item[attrAt]) {
 			t.Errorf("%q sorts before %q", attr.String(later[attrAt]), attr.String(item[attrAt]))
 		}
-		if m, ok := readMinute(minuteText(at)); !ok || m != minuteOf(at) {
-			t.Errorf("the minute of %d became %d", at, m)
+		for _, d := range []*division{s.newest(), {number: 1, partitions: 16, spread: 1}} {
+			b := d.bucketOf(e.key, at)
+			if read, ok := readBucket(d.bucketText(b)); !ok || read != b || minuteOf(b) != minuteOf(at) {
+				t.Errorf("bucket %d of %d became %d", b, at, read)
+			}
 		}
 	})
 }
@@ -150,7 +161,7 @@ func TestWishForAScanWithoutSettings(t *testing.T) {
 	must(t, s.wantScan(t.Context(), Settings{}))
 	set, err := s.ensureSettings(t.Context(), 1, "stream")
 	must(t, err)
-	if set.partitions != partitionsDefault || set.Scans != 1 {
+	if set.born != 1 || set.Scans != 1 {
 		t.Errorf("the settings are %+v", set)
 	}
 }

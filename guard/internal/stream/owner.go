@@ -36,8 +36,6 @@ const (
 	watermarkEvery = time.Hour // a watermark that moves although nothing is due
 	// a watermark this old needs a scan: streams are kept for 24 hours, so records may be gone
 	staleAfter = 20 * time.Hour
-
-	minutesMax = 2 // minutes that are queried without reading the directory
 )
 
 // owner is one stretch of owning a partition.
@@ -47,7 +45,7 @@ type owner struct {
 	from    int64 // where the next poll begins
 	saved   int64 // the watermark in the lease
 	triedAt int64 // when saving it was last considered
-	// before this minute, there are none left in the directory; 0: owners before may have left some
+	// before this bucket, there are none left in the directory; 0: owners before may have left some
 	oldest   int64
 	again    int64  // until then, remaining old rows are not tried once more
 	begun    bool   // there was a poll
@@ -59,7 +57,7 @@ type owner struct {
 
 // own polls until ctx is done or the lease is lost.
 func (p *partition) own(ctx context.Context, l *lease.Lease) error {
-	o := &owner{partition: p, lease: l, from: p.s.set.born}
+	o := &owner{partition: p, lease: l, from: p.d.since}
 	if at, err := strconv.ParseInt(l.Checkpoint(), 10, 64); err == nil {
 		o.from = at
 	}
@@ -96,17 +94,22 @@ func (p *partition) begin(from int64) {
 // leave ends the ownership. Deadlines that are due in a moment stay armed, so the change makes
 // nothing late.
 func (p *partition) leave() {
-	now := p.s.Now()
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.mu.owned = false
 	p.endTrackLocked()
-	for k, n := range p.mu.items {
-		if n.at < now || n.at >= now+p.s.horizon {
-			delete(p.mu.items, k)
-			p.s.Disarm(k)
+	p.mu.Unlock()
+	now := p.s.Now()
+	p.shelves(func(at *shelf) {
+		for k := range at.items {
+			for c := (&chain{on: at, key: k}); c.get() != nil; {
+				if n := c.get(); n.p == p && (n.at < now || n.at >= now+p.s.horizon) {
+					p.s.takeLocked(c, n, true)
+				} else {
+					c.move()
+				}
+			}
 		}
-	}
+	})
 }
 
 func (p *partition) endTrackLocked() {
@@ -125,18 +128,18 @@ func (o *owner) poll(ctx context.Context) (err error) {
 			o.lower(from) // the next poll begins there again
 		}
 	}()
-	var minutes []int64
+	var buckets []int64
 	// the inbox may have rejected removals
 	if !o.begun || !o.s.alone || o.inbox != "" || o.s.Rejected() {
-		minutes, err = o.pollInbox(ctx, from, to)
+		buckets, err = o.pollInbox(ctx, from, to)
 	} else {
-		minutes, err = o.minutes(ctx, from, to)
+		buckets, err = o.s.store.buckets(ctx, o.d, o.number, from, to)
 	}
 	if err != nil {
 		return err
 	}
-	for _, m := range minutes {
-		if err := o.pollMinute(ctx, m, max(from, m), min(to, m+minute)); err != nil {
+	for _, b := range buckets {
+		if err := o.pollBucket(ctx, b, max(from, minuteOf(b)), min(to, minuteOf(b)+minute)); err != nil {
 			return err
 		}
 		if o.starved {
@@ -184,20 +187,10 @@ func (o *owner) raise(now int64) (from, to int64) {
 	return from, to
 }
 
-func (o *owner) minutes(ctx context.Context, from, to int64) (all []int64, err error) {
-	if to-minuteOf(from) > minutesMax*minute {
-		return o.s.store.minutes(ctx, o.number, from, to)
-	}
-	for m := minuteOf(from); m < to; m += minute {
-		all = append(all, m)
-	}
-	return all, nil
-}
-
-// pollMinute arms the deadlines of a minute.
-func (o *owner) pollMinute(ctx context.Context, m, from, to int64) error {
+// pollBucket arms the deadlines of a bucket.
+func (o *owner) pollBucket(ctx context.Context, b, from, to int64) error {
 	s := o.s.store
-	return s.query(ctx, s.bucket(o.number, m), sortText(from), sortText(to), 0, func(item map[string]types.AttributeValue) bool {
+	return s.query(ctx, s.bucket(o.d, o.number, b), sortText(from), sortText(to), 0, func(item map[string]types.AttributeValue) bool {
 		r, ok := o.read(item)
 		if !ok {
 			return true
@@ -212,17 +205,17 @@ func (o *owner) pollMinute(ctx context.Context, m, from, to int64) error {
 	})
 }
 
-// pollInbox arms the deadlines of the inbox. It returns the minutes between two instants that
+// pollInbox arms the deadlines of the inbox. It returns the buckets between two instants that
 // may have deadlines: the directory follows the inbox in the table.
-func (o *owner) pollInbox(ctx context.Context, from, to int64) (minutes []int64, err error) {
+func (o *owner) pollInbox(ctx context.Context, from, to int64) (buckets []int64, err error) {
 	s := o.s.store
 	begin := max(o.inbox, "0")
 	o.inbox = ""
-	err = s.query(ctx, s.inbox(o.number), begin, minuteText(to)+"~", 0, func(item map[string]types.AttributeValue) bool {
+	err = s.query(ctx, s.inbox(o.d, o.number), begin, minuteText(to)+"~", 0, func(item map[string]types.AttributeValue) bool {
 		o.found = true
-		if m, ok := readMinute(attr.String(item[attrAt])); ok {
-			if m >= minuteOf(from) {
-				minutes = append(minutes, m)
+		if b, ok := readBucket(attr.String(item[attrAt])); ok {
+			if b >= minuteOf(from) {
+				buckets = append(buckets, b)
 			}
 			return true
 		}
@@ -239,9 +232,9 @@ func (o *owner) pollInbox(ctx context.Context, from, to int64) (minutes []int64,
 		return true
 	})
 	if err == nil && o.inbox != "" {
-		return o.minutes(ctx, from, to)
+		return s.buckets(ctx, o.d, o.number, from, to)
 	}
-	return minutes, err
+	return buckets, err
 }
 
 func (o *owner) read(item map[string]types.AttributeValue) (*row, bool) {
@@ -265,7 +258,7 @@ func (o *owner) plan(ctx context.Context) error {
 	o.mu.next = math.MaxInt64
 	loaded := o.mu.loaded
 	o.mu.Unlock()
-	first, err := o.s.store.firstMinute(ctx, o.number, loaded)
+	first, err := o.s.store.firstBucket(ctx, o.d, o.number, loaded)
 	if err != nil {
 		return err
 	}
@@ -328,7 +321,7 @@ func (o *owner) save(ctx context.Context) error {
 	})
 }
 
-// forget deletes finished minutes from the directory. A row that remains a minute later, although
+// forget deletes finished buckets from the directory. A row that remains a minute later, although
 // the stream should have shown its removal by then, is tried once more: its record was lost, or an
 // outdated worker wrote it.
 func (o *owner) forget(ctx context.Context, to int64) error {
@@ -337,15 +330,15 @@ func (o *owner) forget(ctx context.Context, to int64) error {
 	if o.oldest >= end || now < o.again || !o.lease.Held() {
 		return nil
 	}
-	past, err := o.s.store.minutes(ctx, o.number, o.oldest, end-1)
+	past, err := o.s.store.buckets(ctx, o.d, o.number, o.oldest, end-1)
 	if err != nil {
 		return err
 	}
 	oldest := end
 	o.again = 0
-	for _, m := range past {
-		left := false
-		err := o.s.store.query(ctx, o.s.store.bucket(o.number, m), sortText(m), sortText(m+minute), 0, func(item map[string]types.AttributeValue) bool {
+	for _, b := range past {
+		left, m := false, minuteOf(b)
+		err := o.s.store.query(ctx, o.s.store.bucket(o.d, o.number, b), sortText(m), sortText(m+minute), 0, func(item map[string]types.AttributeValue) bool {
 			left = true
 			if r, ok := o.read(item); ok && o.s.Room() > 0 {
 				o.armFound(r)
@@ -353,7 +346,7 @@ func (o *owner) forget(ctx context.Context, to int64) error {
 			return true
 		})
 		if err == nil && !left {
-			err = o.s.store.forgetMinute(ctx, o.number, m)
+			err = o.s.store.forgetBucket(ctx, o.d, o.number, b)
 		}
 		if err != nil {
 			return err

@@ -2,14 +2,14 @@ package stream
 
 import (
 	"math"
+	"sync"
 
 	"github.com/mayflydb/mayfly/guard/internal/armed"
 	"github.com/mayflydb/mayfly/guard/internal/strategy"
 )
 
-func newPartition(s *Strategy, number int) *partition {
-	p := &partition{s: s, number: number, wake: make(chan struct{}, 1)}
-	p.mu.items = map[armed.Key]*row{}
+func newPartition(s *Strategy, d *division, number int) *partition {
+	p := &partition{s: s, d: d, number: number, wake: make(chan struct{}, 1)}
 	p.mu.known = map[int64]bool{}
 	p.mu.cleaning = map[armed.Entry]int64{}
 	p.mu.finished = [2]map[armed.Entry]finished{{}, {}}
@@ -17,37 +17,70 @@ func newPartition(s *Strategy, number int) *partition {
 	return p
 }
 
+// shelf has the rows of some keys in memory, from all divisions: the first of each key's chain.
+type shelf struct {
+	sync.Mutex
+	items map[armed.Key]*row
+}
+
+func (s *Strategy) shelfOf(k armed.Key) *shelf { return &s.shelves[hashOf(k)%uint64(len(s.shelves))] }
+
+// shelves calls do with each shelf that may have rows of the partition, locked. The number of
+// shelves is a multiple of each number of partitions.
+func (p *partition) shelves(do func(*shelf)) {
+	for i := p.number; i < len(p.s.shelves); i += p.d.partitions {
+		at := &p.s.shelves[i]
+		at.Lock()
+		do(at)
+		at.Unlock()
+	}
+}
+
 // arm arms a row, or chains it behind an earlier deadline of its item.
 func (p *partition) arm(r *row) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.armLocked(r)
+	at := p.s.shelfOf(r.key)
+	at.Lock()
+	defer at.Unlock()
+	p.armLocked(at, r)
 }
 
 // armFound arms a row that was found in the table, unless its deadline has ended since the query
 // began, or shortly before, or its row waits for the cleaner. In a backlog the cleaner is late, and
 // trying such rows again at each poll would only make the backlog longer.
 func (p *partition) armFound(r *row) {
+	at := p.s.shelfOf(r.key)
+	at.Lock()
+	defer at.Unlock()
+	if !p.hasEnded(r) {
+		p.armLocked(at, r)
+	}
+}
+
+// hasEnded reports whether the deadline of a row that was found has ended.
+func (p *partition) hasEnded(r *row) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if tag, waits := p.mu.cleaning[armed.Entry{Key: r.key, At: r.at}]; waits && tag == r.tag {
-		return
+		return true
 	}
 	for _, done := range p.mu.finished {
 		if f, found := done[armed.Entry{Key: r.key, At: r.at}]; found && (f.tag == r.tag || r.by <= f.by) {
-			return
+			return true
 		}
 	}
-	p.armLocked(r)
+	return false
 }
 
-func (p *partition) armLocked(r *row) {
+func (p *partition) armLocked(on *shelf, r *row) {
 	r.p, r.by = p, "" // its tag is enough from now on
-	at := &chain{p: p, key: r.key}
+	at := &chain{on: on, key: r.key}
 	for at.get() != nil && at.get().at < r.at {
 		at.move()
 	}
 	if same := at.get(); same != nil && same.at == r.at {
+		if r.p != same.p {
+			return // in another division; the row that is tried last is refused and deleted
+		}
 		if r.tag == same.tag && r.inbox == same.inbox || r.tag == 0 {
 			same.inbox = same.inbox || r.inbox
 			return // it is known already, or from a scan, which has no newer information
@@ -65,7 +98,7 @@ func (p *partition) armLocked(r *row) {
 
 // chain is a position in the list of an item's rows: before the first one, or behind a row.
 type chain struct {
-	p      *partition
+	on     *shelf
 	key    armed.Key
 	before *row
 	first  bool // the last set changed the first row
@@ -73,7 +106,7 @@ type chain struct {
 
 func (c *chain) get() *row {
 	if c.before == nil {
-		return c.p.mu.items[c.key]
+		return c.on.items[c.key]
 	}
 	return c.before.next
 }
@@ -87,21 +120,23 @@ func (c *chain) set(n *row) {
 	case c.before != nil:
 		c.before.next = n
 	case n != nil:
-		c.p.mu.items[n.key] = n // with n's key, so that no other text of the same bytes is held
+		c.on.items[n.key] = n // with n's key, so that no other text of the same bytes is held
 	default:
-		delete(c.p.mu.items, c.key)
+		delete(c.on.items, c.key)
 	}
 }
 
 // drop removes a deadline from memory because a record shows that the item no longer has it. It
-// returns the row if that has to be deleted from the inbox.
-func (p *partition) drop(gone *row) *row {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.mu.track {
-		p.mu.finished[0][armed.Entry{Key: gone.key, At: gone.at}] = finished{by: gone.by, tag: -1}
+// returns the row if the record's worker does not delete it: a row of the inbox, or of an older
+// division.
+func (s *Strategy) drop(gone *row) *row {
+	at := s.shelfOf(gone.key)
+	at.Lock()
+	defer at.Unlock()
+	for _, d := range s.store.live() {
+		d.parts[d.partitionOf(gone.key)].noteFinished(gone, finished{by: gone.by, tag: -1})
 	}
-	c := &chain{p: p, key: gone.key}
+	c := &chain{on: at, key: gone.key}
 	for c.get() != nil && c.get().at < gone.at {
 		c.move()
 	}
@@ -109,23 +144,36 @@ func (p *partition) drop(gone *row) *row {
 	if r == nil || r.at != gone.at {
 		return nil
 	}
-	p.takeLocked(c, r, true)
-	if r.inbox {
+	s.takeLocked(c, r, true)
+	if r.inbox || r.p.isOld() {
 		return r
 	}
 	return nil
 }
 
+// noteFinished records that a deadline has ended, because a query may find its row once more.
+func (p *partition) noteFinished(r *row, how finished) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mu.track {
+		p.mu.finished[0][armed.Entry{Key: r.key, At: r.at}] = how
+	}
+}
+
+// isOld reports whether the partition is of an older division. The records of its items do not
+// delete its rows.
+func (p *partition) isOld() bool { return p.d != p.s.store.newest() }
+
 // takeLocked takes n, the row at c's position, out of its list. If n was the first, the next one is
 // armed; if there is none, disarm takes n out of the armed deadlines.
-func (p *partition) takeLocked(c *chain, n *row, disarm bool) {
+func (s *Strategy) takeLocked(c *chain, n *row, disarm bool) {
 	c.set(n.next)
 	switch {
 	case !c.first:
 	case n.next != nil:
-		p.s.Arm(n.next.entry())
+		s.Arm(n.next.entry())
 	case disarm:
-		p.s.Disarm(n.key)
+		s.Disarm(n.key)
 	}
 }
 
@@ -136,24 +184,23 @@ func (r *row) Finished(_ armed.Entry, how armed.Outcome) {
 		return // by another row of its chain, or taken out with it
 	}
 	p := r.p
-	p.mu.Lock()
-	c := &chain{p: p, key: r.key}
+	at := p.s.shelfOf(r.key)
+	at.Lock()
+	c := &chain{on: at, key: r.key}
 	for c.get() != nil && c.get() != r {
 		c.move()
 	}
 	if c.get() == r {
-		p.takeLocked(c, r, false)
+		p.s.takeLocked(c, r, false)
 	}
 	table := &row{key: r.key, at: r.at, tag: r.tag, p: p}
 	inbox := r.inbox
-	if p.mu.track {
-		p.mu.finished[0][armed.Entry{Key: r.key, At: r.at}] = finished{tag: r.tag}
-	}
-	p.mu.Unlock()
+	p.noteFinished(r, finished{tag: r.tag})
+	at.Unlock()
 	if inbox && how != armed.Failed {
 		p.s.clean(r)
 	}
-	if how == armed.Refused || how == armed.Spared { // a dry run has a table of its own
+	if how == armed.Refused || how == armed.Spared || how == armed.Removed && p.isOld() { // a dry run has a table of its own
 		p.s.clean(table)
 	}
 }
@@ -161,15 +208,15 @@ func (r *row) Finished(_ armed.Entry, how armed.Outcome) {
 // unfinished returns the earliest unfinished deadline of the table before an instant, else that
 // instant. Rows of the inbox do not count: every owner finds them there.
 func (p *partition) unfinished(before int64) int64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, n := range p.mu.items {
-		for ; n != nil; n = n.next {
-			if !n.inbox {
-				before = min(before, n.at)
+	p.shelves(func(at *shelf) {
+		for _, n := range at.items {
+			for ; n != nil; n = n.next {
+				if n.p == p && !n.inbox {
+					before = min(before, n.at)
+				}
 			}
 		}
-	}
+	})
 	return before
 }
 
@@ -192,26 +239,26 @@ func (p *partition) arms(at, soon int64) bool {
 	return false
 }
 
-// knows reports whether a minute is in the directory for certain.
-func (p *partition) knows(minute int64) bool {
+// knows reports whether a bucket is in the directory for certain.
+func (p *partition) knows(bucket int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.mu.known[minute]
+	return p.mu.known[bucket]
 }
 
-// knownMax bounds how many minutes of the directory are remembered, for each partition.
+// knownMax bounds how many buckets of the directory are remembered, for each partition.
 const knownMax = 10_000
 
-// learn records that a minute is in the directory, and wakes an owner that would poll too late.
-func (p *partition) learn(minute int64) {
+// learn records that a bucket is in the directory, and wakes an owner that would poll too late.
+func (p *partition) learn(bucket int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.mu.known) >= knownMax {
 		clear(p.mu.known)
 	}
-	p.mu.known[minute] = true
-	if p.mu.owned && minute-p.s.ahead() < p.mu.next {
-		p.mu.next = minute - p.s.ahead()
+	p.mu.known[bucket] = true
+	if p.mu.owned && bucket-p.s.ahead() < p.mu.next {
+		p.mu.next = bucket - p.s.ahead()
 		strategy.Nudge(p.wake)
 	}
 }
@@ -219,15 +266,14 @@ func (p *partition) learn(minute int64) {
 // HorizonAt returns the instant before which this worker has armed all of its partitions; 0 if it
 // has none.
 func (s *Strategy) HorizonAt() (at int64) {
-	s.mu.Lock()
-	parts := s.parts
-	s.mu.Unlock()
-	for _, p := range parts {
-		p.mu.Lock()
-		if p.mu.owned && (at == 0 || p.mu.loaded < at) {
-			at = p.mu.loaded
+	for _, d := range s.store.live() {
+		for _, p := range d.parts {
+			p.mu.Lock()
+			if p.mu.owned && (at == 0 || p.mu.loaded < at) {
+				at = p.mu.loaded
+			}
+			p.mu.Unlock()
 		}
-		p.mu.Unlock()
 	}
 	return at
 }

@@ -92,8 +92,8 @@ func (s *Strategy) handled(shard string, records []consume.Record) {
 // disarm takes deadlines out of memory.
 func (s *Strategy) disarm(drops []*row) {
 	for _, r := range drops {
-		if inbox := s.parts[s.store.partitionOf(r.key)].drop(r); inbox != nil {
-			s.clean(inbox)
+		if left := s.drop(r); left != nil {
+			s.clean(left)
 		}
 	}
 }
@@ -154,7 +154,11 @@ func (s *Strategy) entryOf(image map[string]streamtypes.AttributeValue) (armed.E
 // write puts rows into the table and deletes others. It arms those that an owner would see too
 // late.
 func (s *Strategy) write(ctx context.Context, puts, drops []*row) error {
-	if err := s.noteMinutes(ctx, puts); err != nil {
+	d := s.store.newest()
+	for _, e := range puts {
+		e.p = d.parts[d.partitionOf(e.key)]
+	}
+	if err := s.noteBuckets(ctx, puts); err != nil {
 		return err
 	}
 	if err := s.put(ctx, puts, drops); err != nil {
@@ -172,30 +176,29 @@ func (s *Strategy) write(ctx context.Context, puts, drops []*row) error {
 		return err
 	}
 	for _, e := range puts {
-		p := s.parts[s.store.partitionOf(e.key)]
-		if e.inbox || p.arms(e.at, now+s.soon) {
+		if e.inbox || e.p.arms(e.at, now+s.soon) {
 			if err := s.AwaitRoom(ctx, 1); err != nil {
 				return err
 			}
-			p.arm(e)
+			e.p.arm(e)
 		}
 	}
 	return nil
 }
 
-// noteMinutes writes the minutes into the directory that may be missing there.
-func (s *Strategy) noteMinutes(ctx context.Context, puts []*row) error {
+// noteBuckets writes the buckets into the directory that may be missing there.
+func (s *Strategy) noteBuckets(ctx context.Context, puts []*row) error {
 	type part struct {
 		p      *partition
-		minute int64
+		bucket int64
 	}
 	unknown := map[part]bool{}
 	for _, e := range puts {
 		if e.inbox {
 			continue
 		}
-		at := part{s.parts[s.store.partitionOf(e.key)], minuteOf(e.at)}
-		if !at.p.knows(at.minute) {
+		at := part{e.p, e.p.d.bucketOf(e.key, e.at)}
+		if !at.p.knows(at.bucket) {
 			unknown[at] = true
 		}
 	}
@@ -205,9 +208,9 @@ func (s *Strategy) noteMinutes(ctx context.Context, puts []*row) error {
 	}
 	return strategy.Parallel(ctx, len(all), parallel, func(ctx context.Context, i int) error {
 		at := all[i]
-		err := s.persist(ctx, "PutItem", func() error { return s.store.noteMinute(ctx, at.p.number, at.minute) })
+		err := s.persist(ctx, "PutItem", func() error { return s.store.noteBucket(ctx, at.p.d, at.p.number, at.bucket) })
 		if err == nil {
-			at.p.learn(at.minute)
+			at.p.learn(at.bucket)
 		}
 		return err
 	})

@@ -18,7 +18,7 @@ import (
 // table.
 type Settings struct {
 	born       int64  // when they were made, ms
-	partitions int    // never changes
+	partitions int    // of division 1; 0: there is no such division
 	stream     string // the ARN of the stream that is followed
 	epoch      int64  // grows with each new stream: records of an older stream undo nothing of it
 	// number of scans requested in all: one at first, and one more whenever records may have been
@@ -28,9 +28,6 @@ type Settings struct {
 }
 
 const (
-	partitionsDefault = 16
-	partitionsMax     = 4096 // in a valid row
-
 	attrBorn       = "born"
 	attrPartitions = "partitions"
 	attrStream     = "stream"
@@ -53,7 +50,7 @@ func (s *store) readSettings(ctx context.Context) (set Settings, ok bool, err er
 		born: attr.Integer(out.Item[attrBorn]), partitions: int(attr.Integer(out.Item[attrPartitions])), stream: attr.String(out.Item[attrStream]),
 		epoch: attr.Integer(out.Item[attrEpoch]), Scans: attr.Integer(out.Item[attrScans]), scanned: attr.Integer(out.Item[attrScanned]),
 	}
-	if set.partitions < 1 || set.partitions > partitionsMax {
+	if set.partitions != 0 && !ValidPartitions(set.partitions) {
 		return Settings{}, false, fmt.Errorf("the settings in %s of %s have %d partitions, which is impossible", s.spec.Name, s.label, set.partitions)
 	}
 	return set, true, nil
@@ -69,7 +66,7 @@ func (s *store) ensureSettings(ctx context.Context, now int64, stream string) (S
 		case err != nil:
 			return Settings{}, err
 		case !ok:
-			err = s.replaceSettings(ctx, Settings{}, Settings{born: now, partitions: partitionsDefault, stream: stream, epoch: 1, Scans: 1})
+			err = s.replaceSettings(ctx, Settings{}, Settings{born: now, stream: stream, epoch: 1, Scans: 1})
 		case set.stream != stream:
 			after := set
 			after.stream, after.epoch, after.Scans = stream, set.epoch+1, set.Scans+1
@@ -103,7 +100,7 @@ func (s *store) forgetReader(ctx context.Context, arn string) error {
 // between, it does nothing, since it would create incomplete ones; guard creates them at its next
 // start, and scans then.
 func (s *store) wantScan(ctx context.Context, set Settings) error {
-	if set.partitions == 0 {
+	if set.born == 0 {
 		return nil
 	}
 	after := set
@@ -132,7 +129,10 @@ func (s *store) noteScanned(ctx context.Context, scan int64) error {
 
 func (s *store) replaceSettings(ctx context.Context, before, after Settings) error {
 	item := s.settingsKey()
-	item[attrBorn], item[attrPartitions], item[attrStream] = attr.Int(after.born), attr.Int(int64(after.partitions)), attr.S(after.stream)
+	item[attrBorn], item[attrStream] = attr.Int(after.born), attr.S(after.stream)
+	if after.partitions > 0 {
+		item[attrPartitions] = attr.Int(int64(after.partitions))
+	}
 	item[attrEpoch], item[attrScans] = attr.Int(after.epoch), attr.Int(after.Scans)
 	if after.scanned > 0 {
 		item[attrScanned] = attr.Int(after.scanned)
@@ -141,7 +141,7 @@ func (s *store) replaceSettings(ctx context.Context, before, after Settings) err
 		TableName: &s.spec.Name, Item: item, ConditionExpression: aws.String("attribute_not_exists(#p)"),
 		ExpressionAttributeNames: map[string]string{"#p": attrPart},
 	}
-	if before.partitions > 0 {
+	if before.born > 0 {
 		in.ConditionExpression = aws.String("#e = :e AND #s = :s")
 		in.ExpressionAttributeNames = map[string]string{"#e": attrEpoch, "#s": attrScans}
 		in.ExpressionAttributeValues = map[string]types.AttributeValue{":e": attr.Int(before.epoch), ":s": attr.Int(before.Scans)}

@@ -29,16 +29,16 @@ type Strategy struct {
 	alone   bool  // no other worker takes part
 	horizon int64 // so far ahead an owner arms, ms
 	// ms: a reader arms its deadlines this far ahead, because an owner may poll too late for them
-	soon  int64
-	every time.Duration // between two polls of an owner in a fleet
-	// written once, under mu, before Run starts the goroutines that read it without
-	parts   []*partition
-	cleaner cleaner
-	rescan  chan struct{} // has an element when a scan may be wanted
-	lag     strategy.Lag
-	all     sync.WaitGroup
-	stop    context.CancelCauseFunc
-	mu      struct {
+	soon     int64
+	every    time.Duration // between two polls of an owner in a fleet
+	shelves  [PartitionsMax]shelf
+	triedEnd int64 // when the end of the oldest division was tried last, ms; of watchTable
+	cleaner  cleaner
+	rescan   chan struct{} // has an element when a scan may be wanted
+	lag      strategy.Lag
+	all      sync.WaitGroup
+	stop     context.CancelCauseFunc
+	mu       struct {
 		sync.Mutex
 		known Settings // as they were last read; set stays as it was at the start
 		// when an owner last wanted a scan because its watermark was old, ms; 0: never
@@ -62,17 +62,17 @@ func IsShare(row string) bool { return consume.IsShard(row) }
 // usually costs nothing.
 type partition struct {
 	s      *Strategy
+	d      *division
 	number int
 	wake   chan struct{} // has an element when the owner has to poll again
 	mu     struct {
 		sync.Mutex
-		items map[armed.Key]*row // the first of each chain
-		owned bool               // this worker has the lease
+		owned bool // this worker has the lease
 		// ms: the owner has armed all deadlines before this instant, and arms new ones as they are
 		// written
 		loaded int64
 		next   int64          // ms: when the owner polls next, unless it is woken before
-		known  map[int64]bool // minutes that are in the directory for certain
+		known  map[int64]bool // buckets that are in the directory for certain
 		// finished deadlines are recorded, because a query may find them once more
 		track bool
 		// by key and instant: finished since the owner's last poll began, and since the one before

@@ -19,6 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/mayflydb/mayfly/guard/internal/armed"
 	"github.com/mayflydb/mayfly/guard/internal/strategy"
 	"github.com/mayflydb/mayfly/guard/internal/table"
 	"github.com/mayflydb/mayfly/internal/clock"
@@ -55,6 +56,9 @@ func New(e *strategy.Env, local *dynamodb.Client) *Strategy {
 	}
 	s.store = newStore(e, local, label)
 	s.cleaner.wake = make(chan struct{}, 1)
+	for i := range s.shelves {
+		s.shelves[i].items = map[armed.Key]*row{}
+	}
 	return s
 }
 
@@ -70,7 +74,9 @@ func (s *Strategy) Run(ctx context.Context) error {
 	defer s.stop(nil)
 	consumer := s.consumer()
 	s.start(ctx, func() error { return s.follow(ctx, consumer) })
-	s.start(ctx, func() error { return lease.Hold(ctx, s.leases("partitions"), s.partitionNames(), s.own) })
+	for _, d := range s.store.live() {
+		s.join(ctx, d)
+	}
 	s.start(ctx, func() error { return s.scans(ctx, consumer) })
 	s.start(ctx, func() error { return s.watchTable(ctx) })
 	cleaned := make(chan struct{})
@@ -120,14 +126,16 @@ func (s *Strategy) begin(ctx context.Context) error {
 	if err != nil {
 		return s.AtStart("GetItem and PutItem on "+s.store.spec.Name, err)
 	}
-	s.set, s.store.partitions = set, set.partitions
-	parts := make([]*partition, set.partitions)
-	for i := range parts {
-		parts[i] = newPartition(s, i)
+	s.set = set
+	s.know(set)
+	all, err := s.store.ensureDivisions(ctx, s.Now(), set, s.Partitions)
+	if err != nil {
+		return s.AtStart("GetItem and PutItem on "+s.store.spec.Name, err)
 	}
-	s.mu.Lock()
-	s.mu.known, s.parts = set, parts // a report may be under way
-	s.mu.Unlock()
+	s.divide(all)
+	if n := s.store.newest().partitions; s.Partitions > 0 && s.Partitions < n {
+		s.Log.Info("the number of partitions does not shrink", "table", s.Table.Name, "partitions", n)
+	}
 	// workers of an older version follow the stream under a name without its label
 	if err := s.consumer().Adopt(ctx, s.store.name(Name)); err != nil {
 		return s.AtStart("Query, PutItem and DeleteItem on "+s.leaseOptions().TableName(), err)
@@ -201,14 +209,17 @@ func (s *Strategy) watchTable(ctx context.Context) error {
 		if p := s.changed(ctx); p != nil {
 			return p
 		}
+		s.watchDivisions(ctx)
 	}
 }
 
 // nudgeAll wakes all owners of this worker, because another worker has come or gone. The deadlines
 // that a departed reader had armed are gone with it.
 func (s *Strategy) nudgeAll() {
-	for _, p := range s.parts {
-		strategy.Nudge(p.wake)
+	for _, d := range s.store.live() {
+		for _, p := range d.parts {
+			strategy.Nudge(p.wake)
+		}
 	}
 }
 
@@ -230,19 +241,4 @@ func (s *Strategy) changed(ctx context.Context) error {
 		return &table.Problem{Code: table.NoStream, Message: fmt.Sprintf("table %s has a new stream since guard started", t.Name), Next: "start guard again to follow the new stream"}
 	}
 	return nil
-}
-
-func (s *Strategy) partitionNames() (names []string) {
-	for i := range s.parts {
-		names = append(names, fmt.Sprintf("%04d", i))
-	}
-	return names
-}
-
-func (s *Strategy) own(ctx context.Context, l *lease.Lease) error {
-	var i int
-	if _, err := fmt.Sscanf(l.Shard(), "%d", &i); err != nil || i < 0 || i >= len(s.parts) {
-		return fmt.Errorf("unknown partition %q", l.Shard())
-	}
-	return s.parts[i].own(ctx, l)
 }

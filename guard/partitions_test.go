@@ -1,0 +1,163 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/guard/internal/stream"
+	"github.com/mayflydb/mayfly/internal/work/attr"
+	"github.com/mayflydb/mayfly/internal/work/ensure"
+)
+
+// divided is a member of a fleet that wants so many partitions.
+func (w *world) divided(name string, partitions int) Options {
+	o := w.member(name)
+	o.Partitions = partitions
+	return o
+}
+
+// divisions returns the stored divisions, as division/partitions.
+func (w *world) divisions() string {
+	w.t.Helper()
+	out, err := w.DynamoDB().GetItem(context.Background(), &dynamodb.GetItemInput{
+		TableName: aws.String(stream.TableName), ConsistentRead: aws.Bool(true),
+		Key: map[string]types.AttributeValue{"part": s(w.tableARN()), "at": s("divisions")},
+	})
+	must(w.t, err)
+	var all []string
+	for _, d := range strings.Fields(attr.String(out.Item["divisions"])) {
+		parts := strings.Split(d, "/")
+		all = append(all, parts[0]+"/"+parts[1])
+	}
+	return strings.Join(all, " ")
+}
+
+// notedAt returns the number of deadlines in each division.
+func (w *world) notedAt() map[string]int {
+	w.t.Helper()
+	n := map[string]int{}
+	out, err := w.DynamoDB().Scan(context.Background(), &dynamodb.ScanInput{TableName: aws.String(stream.TableName), ConsistentRead: aws.Bool(true), FilterExpression: aws.String("attribute_exists(tag)")})
+	must(w.t, err)
+	for _, item := range out.Items {
+		place := strings.TrimPrefix(attr.String(item["part"]), w.tableARN()+"/")
+		division, _, later := strings.Cut(place, ".")
+		if !later {
+			division = "1"
+		}
+		n[division]++
+	}
+	return n
+}
+
+// olderLayout makes the deadline table as older versions made it, with 16 partitions.
+func (w *world) olderLayout() {
+	w.t.Helper()
+	_, err := ensure.Table(w.t.Context(), w.DynamoDB(), ensure.Spec{Name: stream.TableName, Key: "part", Sort: "at"})
+	must(w.t, err)
+	_, err = w.DynamoDB().PutItem(w.t.Context(), &dynamodb.PutItemInput{TableName: aws.String(stream.TableName), Item: map[string]types.AttributeValue{
+		"part": s(w.tableARN()), "at": s("settings"), "born": n(fmt.Sprint(w.now().UnixMilli())), "partitions": n("16"), "stream": s(w.streamARN()), "epoch": n("1"), "scans": n("1"),
+	}})
+	must(w.t, err)
+}
+
+// The number of partitions grows while workers run, in a new table and in that of an older version.
+// No deadline is lost or early, before the growth or after it, near or far, renewed, moved to an
+// earlier time or removed, and also if a worker dies, or does not notice the growth for a while.
+// When the old partitions are empty, they end.
+func TestPartitionsGrow(t *testing.T) {
+	for _, older := range []bool{false, true} {
+		t.Run(fmt.Sprintf("older layout %v", older), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				first, second := "2", "3"
+				if older {
+					w.olderLayout()
+					first, second = "1", "2"
+				}
+				w.fill("scanned", 20, w.in(100))
+				// it does not notice the growth
+				unaware := &cable{}
+				unaware.before = func(operation, table string) error {
+					if unaware.isHeld() && operation == "GetItem" && table == stream.TableName {
+						return errors.New("by the test")
+					}
+					return nil
+				}
+				o := w.divided("a", 0)
+				o.DB, o.Streams = unaware.db(w.db), unaware.streams(w.streams)
+				w.start(o)
+				w.awaitShares("a:16")
+				awaitScanned(t, w.DynamoDB())
+				b := w.join("b")
+				w.awaitShares("a:8 b:8")
+				for _, kind := range []string{"kept", "renewed", "nearer", "removed"} {
+					w.fill(kind, 20, w.in(200))
+				}
+				await(t, "all is known", func() bool { return w.notedAt()[first] == 100 })
+				unaware.setHeld(true)
+				c := w.start(w.divided("c", 32))
+				await(t, "b and c share the new division", func() bool {
+					shares := w.shares()
+					return strings.Contains(shares, " b:2") && strings.Contains(shares, " c:2")
+				})
+				for i := range 20 {
+					w.renew(fmt.Sprint("renewed", i), w.in(400))
+					w.renew(fmt.Sprint("nearer", i), w.in(50))
+					w.remove(fmt.Sprint("removed", i))
+				}
+				w.fill("later", 60, w.in(200))
+				w.settle()
+				if at := w.notedAt(); at[first] == 0 || at[second] == 0 {
+					t.Errorf("%v deadlines in the divisions; want some in both", at)
+				}
+				w.advance(49 * time.Second)
+				w.settle()
+				if n := w.count(); n != 20+60+60 {
+					t.Fatalf("%d items are left before any is due", n)
+				}
+				w.advance(2 * time.Second)
+				await(t, "the items that were moved nearer are gone", func() bool { return w.count() == 120 })
+				b.setCut(true) // it dies
+				w.fill("last", 20, w.in(149))
+				w.advance(50 * time.Second)
+				await(t, "what the scan has found is gone", func() bool { return w.count() == 120 && !strings.Contains(w.names(), "scanned") })
+				w.advance(98 * time.Second)
+				w.settle()
+				if n := w.count(); n != 120 {
+					t.Fatalf("%d of 120 items are left at 199 s", n)
+				}
+				w.advance(2 * time.Second)
+				await(t, "all but the renewed items are gone", func() bool { return w.count() == 20 })
+				unaware.setHeld(false)
+				w.advance(200 * time.Second)
+				await(t, "all is gone", func() bool { return w.count() == 0 })
+				// the unaware worker has left rows of removed items, which are tried once more
+				await(t, "no deadline is left", func() bool { w.advance(10 * time.Second); return len(w.notedAt()) == 0 })
+				b.setCut(false)
+				if got := w.divisions(); got != map[bool]string{false: "2/16 3/32", true: "1/16 2/32"}[older] {
+					t.Errorf("the divisions are %s", got)
+				}
+				for range 50 { // the workers' watermarks pass, and the old directories empty
+					w.advance(31 * time.Minute)
+					w.settle()
+				}
+				await(t, "the old division has ended", func() bool { w.advance(time.Hour); return w.divisions() == second+"/32" })
+				await(t, "only the leases of the new one are left", func() bool { return strings.Count(w.shares(), ":1") == 3 })
+				w.put("again", w.in(30))
+				w.settle()
+				w.advance(30 * time.Second)
+				await(t, "all is gone", func() bool { return w.count() == 0 })
+				must(t, c.stop())
+			})
+		})
+	}
+}
