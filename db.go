@@ -75,6 +75,7 @@ func Open(dir string, options Options) (*DB, error) {
 		FS:              options.fs,
 		Durability:      options.Durability.kv(),
 		CacheBytes:      options.CacheBytes,
+		MemTableBytes:   options.MemTableBytes,
 		ReserveBytes:    options.reserve,
 		Start:           options.Start,
 		Frozen:          options.Frozen,

@@ -113,6 +113,10 @@ type Options struct {
 	// CacheBytes is the size in bytes of the store's block cache. Default: 64 MB. Range: from 1 MB.
 	CacheBytes int64
 
+	// MemTableBytes is the greatest size in bytes of one of the store's two memtables. A log as large
+	// lies beside each on disk. Default: 48 MB, and less on a small disk. Range: 1 MB to 1 GB.
+	MemTableBytes int64
+
 	// Logger receives messages for an operator. Default: nothing is logged.
 	Logger *slog.Logger
 
@@ -360,5 +364,6 @@ func (o Options) validate(dir string) error {
 	all.AddIf(o.Shards < 1 || o.Shards > 64, "Shards", "%d is not between 1 and 64", o.Shards)
 	all.AddIf(o.ShardBytes < 4<<10 || o.ShardBytes > 1<<40, "ShardBytes", "%d is not between 4 KB and 1 TB", o.ShardBytes)
 	all.AddIf(o.CacheBytes < 1<<20, "CacheBytes", "%d is less than 1 MB", o.CacheBytes)
+	all.AddIf(o.MemTableBytes != 0 && (o.MemTableBytes < 1<<20 || o.MemTableBytes > 1<<30), "MemTableBytes", "%d is not between 1 MB and 1 GB", o.MemTableBytes)
 	return all.Err("mayfly: ")
 }

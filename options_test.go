@@ -46,13 +46,14 @@ func TestOptionsComplainTogether(t *testing.T) {
 		Shards:          65,
 		ShardBytes:      1,
 		CacheBytes:      1,
+		MemTableBytes:   1,
 	}.withDefaults("somewhere").validate("somewhere")
 	if err == nil {
 		t.Fatal("accepted")
 	}
 	for _, field := range []string{
 		"Durability", "Start", "ClockControl", "Expiry", "ExpiryDelay: invalid distribution of delays \"soon\"", "Region", "Account", "Credentials[0]: an access key", "Credentials[0]: the secret", "CORS[0]",
-		"Targets[0]: \"lambda\" is neither", "Targets[1]: arn:aws:lambda:* has no target", "Unmapped", "CatchUp", "Triggers: ", "DatabaseOnly", "Reminders: ", "StreamRetention", "HoldBytes", "Shards", "ShardBytes", "CacheBytes",
+		"Targets[0]: \"lambda\" is neither", "Targets[1]: arn:aws:lambda:* has no target", "Unmapped", "CatchUp", "Triggers: ", "DatabaseOnly", "Reminders: ", "StreamRetention", "HoldBytes", "Shards", "ShardBytes", "CacheBytes", "MemTableBytes",
 	} {
 		if !strings.Contains(err.Error(), "mayfly: "+field) {
 			t.Errorf("no complaint about %s in\n%v", field, err)

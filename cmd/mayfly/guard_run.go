@@ -92,9 +92,7 @@ func (c guardRunCommand) Run(ctx context.Context, s streams) error {
 		return adviseCredentials(err)
 	}
 	e.widen(c.Concurrency + 16)
-	if c.Deadlines == "" { // else it is a database as well
-		holdHeap()
-	}
+	holdHeap()
 	bar := &sharedBar{bar: newBar(s.err)}
 	s = streams{bar.above(s.out), bar.above(s.err)}
 	base := c.options(e)
@@ -156,12 +154,18 @@ func (c guardRunCommand) options(e *endpoint) guard.Options {
 	return o
 }
 
+// deadlinesOptions are the options of a directory of deadlines. It stores tens of bytes for each, and
+// reads each once, so a small cache and small memtables are enough. Writes need not wait for the
+// disk: the checkpoints of the stream and of scans are in the same log behind the deadlines that they
+// stand for, so a crash of the machine undoes both, and guard reads the records and pages again.
+var deadlinesOptions = mayfly.Options{DatabaseOnly: true, Durability: mayfly.Async, CacheBytes: 4 << 20, MemTableBytes: 8 << 20}
+
 // openDeadlines opens the directory of deadlines. Its lock excludes other workers.
 func (c guardRunCommand) openDeadlines(o *guard.Options) (shut func() error, err error) {
 	if c.Deadlines == "" {
 		return func() error { return nil }, nil
 	}
-	db, err := mayfly.Open(c.Deadlines, mayfly.Options{DatabaseOnly: true})
+	db, err := mayfly.Open(c.Deadlines, deadlinesOptions)
 	if err != nil {
 		return nil, adviseOpen(err, c.Deadlines)
 	}

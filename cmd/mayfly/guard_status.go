@@ -53,7 +53,7 @@ func (c guardStatusCommand) Run(ctx context.Context, s streams) (err error) {
 		if _, err := os.Stat(c.Deadlines); err != nil { // opening it would create it
 			return misused(fmt.Errorf("no deadlines in %s: %w", c.Deadlines, err), "give the directory that mayfly guard run uses as --deadlines")
 		}
-		db, err := mayfly.Open(c.Deadlines, mayfly.Options{DatabaseOnly: true})
+		db, err := mayfly.Open(c.Deadlines, deadlinesOptions)
 		if err != nil {
 			return adviseOpen(err, c.Deadlines)
 		}

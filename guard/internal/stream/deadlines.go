@@ -9,7 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -405,6 +407,34 @@ func (s *store) batch(ctx context.Context, puts, drops []*row) (again []types.Wr
 		all = append(all, types.WriteRequest{DeleteRequest: &types.DeleteRequest{Key: s.keyOf(e)}})
 	}
 	return s.write(ctx, all)
+}
+
+const getMax = 100 // of BatchGetItem
+
+// missing returns those of up to 100 rows that the table does not have.
+func (s *store) missing(ctx context.Context, rows []*row) (missing []*row, err error) {
+	ask := types.KeysAndAttributes{ConsistentRead: aws.Bool(true), ProjectionExpression: aws.String("#p, #a"),
+		ExpressionAttributeNames: map[string]string{"#p": attrPart, "#a": attrAt}}
+	name := func(item map[string]types.AttributeValue) string {
+		return attr.String(item[attrPart]) + " " + attr.String(item[attrAt])
+	}
+	left := map[string]*row{}
+	for _, e := range rows {
+		k := s.keyOf(e)
+		left[name(k)] = e
+		ask.Keys = append(ask.Keys, k)
+	}
+	for len(ask.Keys) > 0 {
+		out, err := s.db.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{s.spec.Name: ask}})
+		if err != nil {
+			return nil, err
+		}
+		for _, item := range out.Responses[s.spec.Name] {
+			delete(left, name(item))
+		}
+		ask.Keys = out.UnprocessedKeys[s.spec.Name].Keys
+	}
+	return slices.Collect(maps.Values(left)), nil
 }
 
 func (s *store) write(ctx context.Context, all []types.WriteRequest) (again []types.WriteRequest, err error) {

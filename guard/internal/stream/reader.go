@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -219,7 +220,13 @@ func (s *Strategy) noteBuckets(ctx context.Context, puts []*row) error {
 // put writes the rows. A worker with its own table writes batches; in a fleet each write is
 // conditional, so that a late one undoes nothing.
 func (s *Strategy) put(ctx context.Context, puts, drops []*row) error {
-	if s.local && (len(puts) == 0 || puts[0].by != "") {
+	switch {
+	case !s.local:
+	case len(puts) > 0 && puts[0].by == "":
+		return s.putMissing(ctx, puts)
+	default:
+		s.found.RLock()
+		defer s.found.RUnlock()
 		return s.storeBatches(ctx, puts, drops)
 	}
 	return strategy.Parallel(ctx, len(puts)+len(drops), parallel, func(ctx context.Context, i int) error {
@@ -227,6 +234,25 @@ func (s *Strategy) put(ctx context.Context, puts, drops []*row) error {
 			return s.persist(ctx, "PutItem", func() error { return s.store.put(ctx, puts[i]) })
 		}
 		return s.persist(ctx, "DeleteItem", func() error { return s.store.drop(ctx, drops[i-len(puts)]) })
+	})
+}
+
+// putMissing writes a scan's rows into the worker's own table, except for rows that it already has: a
+// record's row is newer than the scan's. No record's row is written between the read and the write.
+func (s *Strategy) putMissing(ctx context.Context, puts []*row) error {
+	s.found.Lock()
+	defer s.found.Unlock()
+	chunks := slices.Collect(slices.Chunk(puts, getMax))
+	return strategy.Parallel(ctx, len(chunks), parallel, func(ctx context.Context, i int) error {
+		var missing []*row
+		err := s.persist(ctx, "BatchGetItem", func() (err error) {
+			missing, err = s.store.missing(ctx, chunks[i])
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		return s.storeBatches(ctx, missing, nil)
 	})
 }
 

@@ -27,6 +27,8 @@ type Options struct {
 	Durability kv.Durability
 	// CacheBytes bounds the block cache. Default: kv's.
 	CacheBytes int64
+	// MemTableBytes is the greatest size of one memtable. Default: kv's.
+	MemTableBytes int64
 	// ReserveBytes is the size of the file that a full disk releases. Default: kv's.
 	ReserveBytes int64
 	// Clock is the engine's time. Nil: the wall clock.
@@ -129,7 +131,7 @@ type Engine struct {
 func Open(opts Options) (*Engine, error) {
 	opts = opts.withDefaults()
 	store, err := kv.Open(kv.Options{
-		Dir: opts.Dir, FS: opts.FS, Durability: opts.Durability, CacheBytes: opts.CacheBytes, ReserveBytes: opts.ReserveBytes,
+		Dir: opts.Dir, FS: opts.FS, Durability: opts.Durability, CacheBytes: opts.CacheBytes, MemTableBytes: opts.MemTableBytes, ReserveBytes: opts.ReserveBytes,
 		Essential: []byte{spaceItems}, // the end of the catalogue
 		Logger:    opts.Logger,
 	})
