@@ -35,6 +35,8 @@ type activity struct {
 	guard.Progress
 	table          string
 	began, printed time.Time // printed is zero before the first line
+	rate           recentRate
+	timeLeft       time.Duration // when it was last shown; 0: unknown
 }
 
 // observer returns a function that records guard's progress on a table.
@@ -49,10 +51,12 @@ func (p *guardProgress) observer(table string) func(guard.Progress) {
 		}
 		a := p.running[i]
 		a.Progress = now
+		a.rate.note(p.now(), now.Done)
 		if !now.Ended && !now.Left {
 			return
 		}
 		p.running = slices.Delete(p.running, i, i+1)
+		a.timeLeft = 0
 		// otherwise it was too short to show
 		if now.Doing == guard.FirstScan && now.Ended || !a.printed.IsZero() {
 			p.finished = append(p.finished, a)
@@ -88,6 +92,7 @@ func (p *guardProgress) redraw() {
 	p.finished = nil
 	var shown *activity
 	for _, a := range p.running {
+		a.timeLeft = a.rate.left(now, a.Done, a.Total)
 		if last := latest(a.began, a.printed); now.Sub(last) >= progressEvery {
 			a.printed = now
 			line := *a
@@ -128,6 +133,8 @@ type guardStep struct {
 	Ended    bool        `json:"ended,omitempty"`
 	Left     bool        `json:"left,omitempty"`
 	Seconds  float64     `json:"seconds"` // since the beginning
+	// estimate; absent if it is unknown
+	SecondsLeft float64 `json:"seconds_left,omitempty"`
 }
 
 // printLine writes a line.
@@ -136,7 +143,7 @@ func (p *guardProgress) printLine(a *activity, now time.Time) {
 	if p.lines.json {
 		p.lines.mu.Lock()
 		defer p.lines.mu.Unlock()
-		p.lines.encode(guardStep{machineNow(), a.table, a.Doing, a.Done, a.Total, a.Unit, a.Within.Milliseconds(), a.Ended, a.Left, seconds})
+		p.lines.encode(guardStep{machineNow(), a.table, a.Doing, a.Done, a.Total, a.Unit, a.Within.Milliseconds(), a.Ended, a.Left, seconds, a.timeLeft.Seconds()})
 		return
 	}
 	if p.bar.terminal != nil && !a.Ended {
@@ -158,7 +165,11 @@ func (p *guardProgress) printLine(a *activity, now time.Time) {
 			about = append(about, "ofAbout", max(a.Total, a.Done))
 		}
 	}
-	p.log.Info(string(a.Doing)+" "+said, append(about, "seconds", seconds)...)
+	about = append(about, "seconds", seconds)
+	if a.timeLeft > 0 {
+		about = append(about, "timeLeft", a.timeLeft)
+	}
+	p.log.Info(string(a.Doing)+" "+said, about...)
 }
 
 // text returns the text next to the bar.
@@ -166,6 +177,8 @@ func (a *activity) text() string {
 	switch {
 	case a.Doing == guard.BoundingTime:
 		return fmt.Sprintf("%s: endpoint's clock known within %v", a.table, a.Within)
+	case a.timeLeft > 0:
+		return fmt.Sprintf("%s: %s, %d of about %d %s, %v left", a.table, a.Doing, a.Done, max(a.Total, a.Done), a.Unit, a.timeLeft)
 	case a.Total > 0:
 		return fmt.Sprintf("%s: %s, %d of about %d %s", a.table, a.Doing, a.Done, max(a.Total, a.Done), a.Unit)
 	}

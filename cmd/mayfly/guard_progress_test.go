@@ -48,7 +48,7 @@ func TestGuardProgressInTheLog(t *testing.T) {
 	tell(guard.Progress{Doing: guard.WholeScan, Done: 40, Total: 100, Unit: "items"})
 	p.observer("carts")(guard.Progress{Doing: guard.CatchUp, Done: 7, Unit: "items"})
 	*now = now.Add(time.Second)
-	want(`level=INFO msg="scan continues" table=orders items=40 ofAbout=100 seconds=10`)
+	want(`level=INFO msg="scan continues" table=orders items=40 ofAbout=100 seconds=10 timeLeft=20s`)
 	*now = now.Add(9 * time.Second)
 	want(`level=INFO msg="catch-up continues" table=carts items=7 seconds=10`)
 	tell(guard.Progress{Doing: guard.WholeScan, Done: 120, Total: 100, Unit: "items"})
@@ -71,6 +71,7 @@ func TestGuardProgressAsJSON(t *testing.T) {
 	tell := p.observer("orders")
 	tell(guard.Progress{Doing: guard.FirstScan, Done: 10, Total: 100, Unit: "items"})
 	*now = now.Add(12 * time.Second)
+	tell(guard.Progress{Doing: guard.FirstScan, Done: 40, Total: 100, Unit: "items"})
 	p.redraw()
 	tell(guard.Progress{Doing: guard.FirstScan, Done: 99, Total: 100, Unit: "items", Ended: true})
 	p.redraw()
@@ -80,7 +81,7 @@ func TestGuardProgressAsJSON(t *testing.T) {
 		t.Fatalf("it prints %q, and logs %q", lines, log)
 	}
 	for i, want := range []string{
-		`,"table":"orders","progress":"first scan","done":10,"total":100,"unit":"items","seconds":12}`,
+		`,"table":"orders","progress":"first scan","done":40,"total":100,"unit":"items","seconds":12,"seconds_left":24}`,
 		`,"table":"orders","progress":"first scan","done":99,"total":100,"unit":"items","ended":true,"seconds":12}`,
 	} {
 		if !strings.HasPrefix(lines[i], `{"at":"`) || !strings.HasSuffix(lines[i], want) {
