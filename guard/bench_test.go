@@ -76,3 +76,36 @@ func BenchmarkLateness(b *testing.B) {
 	}
 	b.ReportMetric(0, "ns/op")
 }
+
+// How fast one worker makes rows: of the records of a stream that is followed already, or of the
+// items of a first scan; in a table at the endpoint, or in a store of its own.
+func BenchmarkFollow(b *testing.B) {
+	for _, source := range []string{"stream", "first scan"} {
+		for _, store := range []string{"table", "directory"} {
+			b.Run(source+"/"+store, func(b *testing.B) { follow(b, source == "stream", store == "directory") })
+		}
+	}
+}
+
+func follow(b *testing.B, followed, local bool) {
+	w := newWorld(b, overHTTP, inRealTime)
+	o := w.quiet()
+	o.Strategy, o.Alone = Stream, local
+	deadlines := w.DynamoDB()
+	if local {
+		deadlines = localStore(b).DynamoDB()
+		o.Deadlines = deadlines
+	}
+	if followed {
+		first := w.start(o)
+		awaitScanned(b, deadlines)
+		must(b, first.stop())
+	}
+	w.fill("i", b.N, w.in(3600))
+	b.ResetTimer()
+	w.start(o)
+	for len(notedIn(b, deadlines)) < b.N {
+		time.Sleep(500 * time.Millisecond) // notedIn reads all rows
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "rows/s")
+}

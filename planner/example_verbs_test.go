@@ -110,3 +110,14 @@ func ExampleMix_Sum() {
 	fmt.Println(planner.Mix{Strong: 10, Eventual: 90}.Sum(), "reads per second")
 	// Output: 100 reads per second
 }
+
+func ExampleSizeGuard() {
+	plan, err := planner.SizeGuard(planner.GuardLoad{Items: 1e8, Expirations: 1000, Strategy: "index"}, planner.Default())
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, o := range plan.Options {
+		fmt.Println(o.Strategy, o.Fits, o.Workers, "workers", o.IndexShards, "shards")
+	}
+	// Output: index true 2 workers 3 shards
+}

@@ -15,6 +15,7 @@ import (
 // planCommand computes the capacity and cost of a table.
 type planCommand struct {
 	Show   planShowCommand   `cmd:"" default:"withargs" help:"Compute capacity and cost of a workload. \"mayfly plan\" alone means this."`
+	Guard  planGuardCommand  `cmd:"" help:"Compute the workers, lateness and cost of mayfly guard for a table."`
 	Alarms planAlarmsCommand `cmd:"" help:"Print Prometheus alarm rules for the workload."`
 	Record planRecordCommand `cmd:"" help:"Record the traffic of a running mayfly or guard as CSV for --shape."`
 	Prices planPricesCommand `cmd:"" help:"Print a price table to edit and pass to --prices."`
@@ -66,8 +67,8 @@ type workloadFlags struct {
 	Lease   span `name:"guard-lease" help:"Lease of the guard workers." default:"6s" placeholder:"DURATION"`
 	Workers int  `name:"guard-workers" help:"Number of guard workers." default:"2" placeholder:"N"`
 
-	Prices   string `help:"Price file, or us-east-1, or us-east-1-2018 (prices until October 2024)." default:"us-east-1" placeholder:"FILE"`
-	FreeTier bool   `help:"Subtract the monthly free tier."`
+	Prices   pricesFlag `help:"Price file, or us-east-1, or us-east-1-2018 (prices until October 2024)." default:"us-east-1" placeholder:"FILE"`
+	FreeTier bool       `help:"Subtract the monthly free tier."`
 }
 
 // plan returns the report for the workload.
@@ -76,7 +77,7 @@ func (f workloadFlags) plan() (*planner.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	prices, err := f.prices()
+	prices, err := f.Prices.read()
 	if err != nil {
 		return nil, err
 	}
@@ -148,18 +149,21 @@ func (f workloadFlags) workload() (w planner.Workload, err error) {
 	return w, nil
 }
 
-func (f workloadFlags) prices() (*planner.Prices, error) {
-	if text, err := planner.Table(f.Prices); err == nil {
+// pricesFlag is the name of a built-in price table, or of a file.
+type pricesFlag string
+
+func (f pricesFlag) read() (*planner.Prices, error) {
+	if text, err := planner.Table(string(f)); err == nil {
 		return planner.ReadPrices(bytes.NewReader(text))
 	}
-	file, err := os.Open(f.Prices)
+	file, err := os.Open(string(f))
 	if err != nil {
 		return nil, adviseFile("--prices", err)
 	}
 	defer file.Close()
 	prices, err := planner.ReadPrices(file)
 	if err != nil {
-		err = fmt.Errorf("--prices %s: %s", f.Prices, complaints(err, nil))
+		err = fmt.Errorf("--prices %s: %s", f, complaints(err, nil))
 		return nil, misused(err, "mayfly plan prices > prices.yaml prints a table to edit")
 	}
 	return prices, nil
