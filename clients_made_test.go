@@ -2,17 +2,16 @@ package mayfly_test
 
 import (
 	"go/ast"
+	"maps"
+	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// TestClientsAreMadeInOnePlace: clients for DynamoDB, its streams and the Scheduler come from package
-// sdk, so that all have its options. Without them, an endpoint that sends no checksum floods the log.
+// TestClientsAreMadeInOnePlace: the clients of AWS's services come from package sdk and those below
+// it, so that all have its options. Without them, an endpoint that sends no checksum floods the log.
 func TestClientsAreMadeInOnePlace(t *testing.T) {
-	services := map[string]string{}
-	for _, name := range []string{"dynamodb", "dynamodbstreams", "scheduler"} {
-		services["github.com/aws/aws-sdk-go-v2/service/"+name] = name
-	}
 	made := 0
 	for _, s := range sources(t) {
 		if s.test || s.pkg == "internal/brokertest" || strings.HasPrefix(s.pkg, "examples") {
@@ -20,7 +19,7 @@ func TestClientsAreMadeInOnePlace(t *testing.T) {
 		}
 		local := map[string]bool{}
 		for _, i := range s.file.Imports {
-			name, is := services[strings.Trim(i.Path.Value, `"`)]
+			name, is := strings.CutPrefix(strings.Trim(i.Path.Value, `"`), "github.com/aws/aws-sdk-go-v2/service/")
 			if is && i.Name != nil {
 				name = i.Name.Name
 			}
@@ -38,13 +37,34 @@ func TestClientsAreMadeInOnePlace(t *testing.T) {
 			if of, _ := f.X.(*ast.Ident); of == nil || !local[of.Name] {
 				return true
 			}
-			if made++; s.pkg != "internal/sdk" {
-				t.Errorf("%s makes a client; use package sdk", s.name)
+			if made++; s.pkg != "internal/sdk" && !strings.HasPrefix(s.pkg, "internal/sdk/") {
+				t.Errorf("%s makes a client; use package sdk or one below it", s.name)
 			}
 			return true
 		})
 	}
-	if made < 6 {
+	if made < 16 {
 		t.Errorf("%d clients are made in all; the test has looked in the wrong places", made)
+	}
+}
+
+// TestLibraryLinksNoTargets: a program that uses the database or guard links the clients of three
+// services. Those of targets and archives are the program's.
+func TestLibraryLinksNoTargets(t *testing.T) {
+	const services = "github.com/aws/aws-sdk-go-v2/service/"
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".", "./guard", "./lifecycle", "./timeseries").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{}
+	for path := range strings.Lines(string(out)) {
+		if name, is := strings.CutPrefix(strings.TrimSpace(path), services); is {
+			name, _, _ = strings.Cut(name, "/")
+			found[name] = true
+		}
+	}
+	delete(found, "internal") // shared by the services
+	if got := slices.Sorted(maps.Keys(found)); !slices.Equal(got, []string{"dynamodb", "dynamodbstreams", "scheduler"}) {
+		t.Errorf("the library links the clients of %q", got)
 	}
 }

@@ -68,18 +68,18 @@ var wings = map[string]wing{
 	},
 	"internal/sink": {
 		floors: []string{"targetfile", "aws kafka nats rabbitmq", ".", "aws/lambdatest sinktest"},
-		may:    []string{"internal/constraint", "internal/option", "internal/work/retry", "target"},
+		may:    []string{"internal/constraint", "internal/option", "internal/sdk/functions", "internal/sdk/sinks", "internal/work/retry", "target"},
 		why:    sinkWhy,
 	},
 	"internal": {
 		floors: []string{
-			"bench brokertest command demo faulttest testkit", "chart clock constraint durable invariant option sdk skew",
+			"bench brokertest command demo faulttest testkit", "chart clock constraint durable invariant option sdk sdk/functions sdk/objects sdk/sinks skew", "sdk/options",
 		},
 		why: "leaves are used by all wings and know none",
 	},
 	"timeseries": {
 		floors: []string{"archive/bucket", "archive fromkafka fromkinesis fromnats", "."},
-		may:    []string{"internal/clock", "internal/constraint", "internal/durable", "internal/option", "internal/work/...", "target"},
+		may:    []string{"internal/clock", "internal/constraint", "internal/durable", "internal/option", "internal/sdk/objects", "internal/work/...", "target"},
 		tests:  []string{"", "guard", "internal/brokertest", "internal/front/sigv4", "internal/testkit"},
 		why:    "series run at any endpoint, so they know clients of the AWS SDK only; a broker, Parquet and S3 link to those who use them",
 	},
@@ -134,6 +134,7 @@ var exceptions = map[string]exception{
 	"internal/clock":      {tests: []string{"internal/testkit"}, why: "leaves know none; a sleep is measured with the helper of other tests"},
 	"internal/sink/aws":   {tests: []string{"internal/front/sigv4"}, why: sinkWhy},
 	"internal/bench":      {may: []string{"internal/store/kv", "internal/work/retry"}, why: "the bench is a client of any endpoint, and compares it with the bare store"},
+	"internal/sdk/sinks":  {tests: []string{"internal/sdk/functions", "internal/sdk/objects"}, why: "leaves know none; one test compares the clients of all"},
 	"internal/demo":       {may: []string{"internal/work/attr"}, tests: []string{""}, why: "the demo is a client of any endpoint"},
 	"internal/brokertest": {may: []string{"", "timeseries"}, why: "the tests of the readers of brokers share a series; only tests use it"},
 
@@ -147,7 +148,7 @@ var exceptions = map[string]exception{
 	"cmd/mayfly": {
 		may: []string{
 			"", "guard", "guard/journal", "guard/strict", "internal/bench", "internal/chart", "internal/clock", "internal/command", "internal/demo", "internal/front/...",
-			"internal/option", "internal/sdk", "internal/sink/targetfile", "internal/work/...", "lifecycle", "planner", "target", "timeseries/...",
+			"internal/option", "internal/sdk", "internal/sdk/functions", "internal/sink/targetfile", "internal/work/...", "lifecycle", "planner", "target", "timeseries/...",
 		},
 		tests: []string{"conformance", "internal/brokertest", "internal/testkit"},
 		why:   "main is wiring: it uses the library as anyone would",
@@ -213,7 +214,7 @@ var bans = []ban{
 	{path: "github.com/twmb/franz-go", only: []string{"internal/sink/kafka", "timeseries/fromkafka", "cmd/mayfly"}, tests: true, why: sinkWhy},
 	{path: "github.com/twmb/franz-go", only: []string{"internal/sink/kafka", "timeseries/fromkafka"}, why: sinkWhy},
 	{path: "github.com/parquet-go", only: []string{"timeseries/archive"}, tests: true, why: "only who keeps an archive links Parquet"},
-	{path: "github.com/aws/aws-sdk-go-v2/service/s3", only: []string{"timeseries/archive/bucket"}, tests: true, why: "only who keeps an archive in a bucket links S3"},
+	{path: "github.com/aws/aws-sdk-go-v2/service/s3", only: []string{"internal/sdk/objects", "timeseries/archive/bucket"}, tests: true, why: "only who keeps an archive in a bucket links S3"},
 	{path: "github.com/johannesboyne", only: []string{}, why: "S3 is elsewhere; a server of its API runs in tests only"},
 	{path: "github.com/rabbitmq", only: []string{"internal/sink/rabbitmq"}, tests: true, why: sinkWhy},
 	{path: "C", only: []string{}, tests: true, why: "everything works without cgo"},

@@ -62,7 +62,7 @@ func (c guardRunCommand) openArchive(ctx context.Context, o *guard.Options) (shu
 	if place, parquet := c.parquetPlace(); parquet {
 		return c.openParquet(ctx, place, o)
 	}
-	mappings, shut, err := openTargets(ctx, c.Targets)
+	mappings, shut, err := openTargets(ctx, c.Targets, o.Logger)
 	if err != nil || c.Archive == "" {
 		return shut, err
 	}
@@ -79,7 +79,7 @@ func (c guardRunCommand) openParquet(ctx context.Context, place string, o *guard
 	if err := checkSeries(ctx, o.DB, c.Table[0], c.Attribute); err != nil {
 		return nil, err
 	}
-	store, err := openStore(ctx, place)
+	store, err := openStore(ctx, place, o.Logger)
 	if err != nil {
 		return nil, misused(fmt.Errorf("--archive: %w", err), "use --archive parquet:DIR or s3://bucket/prefix")
 	}

@@ -103,7 +103,7 @@ func (c guardRunCommand) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	if c.Undo != "" {
-		if base.Undo, err = openJournal(ctx, c.Undo); err != nil {
+		if base.Undo, err = openJournal(ctx, c.Undo, base.Logger); err != nil {
 			return errors.Join(misused(fmt.Errorf("--undo: %w", err), "use --undo DIR or s3://bucket/prefix"), shutDeadlines())
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"time"
@@ -50,7 +51,7 @@ func (c guardUndoCommand) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return adviseCredentials(err)
 	}
-	if o.Journal, err = openJournal(ctx, c.Journal); err != nil {
+	if o.Journal, err = openJournal(ctx, c.Journal, c.logger(s.err)); err != nil {
 		return misused(err, "mayfly guard undo --help")
 	}
 	p := newProgress(s.err)
@@ -161,11 +162,11 @@ func (c guardUndoCommand) print(s streams, r guard.PutBackReport) {
 }
 
 // openJournal returns the journal in a directory, or under a prefix in a bucket.
-func openJournal(ctx context.Context, place string) (*journal.Journal, error) {
+func openJournal(ctx context.Context, place string, l *slog.Logger) (*journal.Journal, error) {
 	if !bucket.Is(place) {
 		return journal.Dir(place), nil
 	}
-	store, err := bucket.Open(ctx, place)
+	store, err := bucket.Open(ctx, place, l)
 	if err != nil {
 		return nil, err
 	}

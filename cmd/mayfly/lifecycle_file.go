@@ -41,7 +41,7 @@ func readChecked(ctx context.Context, path, targets string) (*lifecycle.Definiti
 	if targets == "" {
 		return readDefinition(path, nil)
 	}
-	mappings, shut, err := openTargets(ctx, targets)
+	mappings, shut, err := openTargets(ctx, targets, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -36,7 +36,7 @@ func (c lifecycleRunCommand) Run(ctx context.Context, s streams) error {
 	if err := e.checkAlone(ctx); err != nil {
 		return err
 	}
-	targets, shut, err := openTargets(ctx, c.Targets)
+	targets, shut, err := openTargets(ctx, c.Targets, c.logger(s.err))
 	if err != nil {
 		return err
 	}

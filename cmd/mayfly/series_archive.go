@@ -31,7 +31,7 @@ stream until it is in a file, for at most 24 hours.`
 
 // Run archives expiring samples until ctx is done.
 func (c seriesArchiveCommand) Run(ctx context.Context, s streams) error {
-	store, err := openStore(ctx, c.To)
+	store, err := openStore(ctx, c.To, c.logger(s.err))
 	if err != nil {
 		return misused(err, "mayfly series archive --help")
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/mayflydb/mayfly/timeseries/archive"
@@ -36,7 +37,7 @@ It writes one Parquet file a day, for Athena, Spark and DuckDB. Repeated, it rep
 // Run exports a series.
 func (c seriesExportCommand) Run(ctx context.Context, s streams) error {
 	o := archive.ExportOptions{Segments: c.Segments, Rows: c.Rows, Eventual: c.Eventual}
-	store, err := openStore(ctx, c.To)
+	store, err := openStore(ctx, c.To, logFlags{}.logger(s.err))
 	if err != nil {
 		return misused(err, "mayfly series export --help")
 	}
@@ -83,9 +84,9 @@ func (c seriesExportCommand) Run(ctx context.Context, s streams) error {
 }
 
 // openStore returns the archive's store: a directory, or a prefix in a bucket.
-func openStore(ctx context.Context, place string) (archive.Store, error) {
+func openStore(ctx context.Context, place string, l *slog.Logger) (archive.Store, error) {
 	if bucket.Is(place) {
-		return bucket.Open(ctx, place)
+		return bucket.Open(ctx, place, l)
 	}
 	return archive.Dir(place), nil
 }

@@ -30,7 +30,7 @@ func (c seriesIngestCommand) fromBroker(ctx context.Context, s streams, mapping 
 	case c.Format == "":
 		c.Format = timeseries.NDJSON
 	}
-	source, name, err := targetfile.LoadSource(c.From, targetfile.Options{})
+	source, name, err := targetfile.LoadSource(c.From, targetfile.Options{Logger: c.logger(s.err)})
 	if err != nil {
 		return misused(err, "docs/time-series.md explains every setting")
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"iter"
 	"maps"
+	"os"
 	"slices"
 	"time"
 
@@ -100,7 +101,7 @@ func (c seriesRangeCommand) reader(ctx context.Context, series *timeseries.Serie
 	if c.Archive == "" {
 		return live, nil
 	}
-	store, err := openStore(ctx, c.Archive)
+	store, err := openStore(ctx, c.Archive, logFlags{}.logger(os.Stderr))
 	if err != nil {
 		return nil, err
 	}

@@ -77,7 +77,7 @@ func (c serveCommand) Run(ctx context.Context, s streams) error {
 	}
 	defer listener.Close()
 	var shut func() error
-	if options.Targets, shut, err = openTargets(ctx, c.Targets, listener.Addr().String()); err != nil {
+	if options.Targets, shut, err = openTargets(ctx, c.Targets, c.logger(s.err), listener.Addr().String()); err != nil {
 		return err
 	}
 	db, err := mayfly.Open(c.Data, options)

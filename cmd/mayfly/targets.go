@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"time"
 
 	"github.com/mayflydb/mayfly"
@@ -18,12 +19,12 @@ type targetFlags struct {
 }
 
 // openTargets opens the targets of a file, for a server at the addresses self. Without a file there
-// are none. The caller calls shut after the last delivery.
-func openTargets(ctx context.Context, path string, self ...string) (all []target.Mapping, shut func() error, err error) {
+// are none. The AWS SDK logs to l. The caller calls shut after the last delivery.
+func openTargets(ctx context.Context, path string, l *slog.Logger, self ...string) (all []target.Mapping, shut func() error, err error) {
 	if path == "" {
 		return nil, func() error { return nil }, nil
 	}
-	all, shut, err = targetfile.Load(ctx, path, targetfile.Options{Now: time.Now, Self: self})
+	all, shut, err = targetfile.Load(ctx, path, targetfile.Options{Now: time.Now, Self: self, Logger: l})
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil, misused(err, "give the path of an existing file")

@@ -8,6 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
+
+	"github.com/mayflydb/mayfly/internal/sdk/functions"
 )
 
 // triggerCommand manages triggers through the Lambda API, which calls them event source mappings.
@@ -33,7 +35,7 @@ These commands use the Lambda API for event source mappings, so they work with m
 const serviceLambda = "LAMBDA" // as in AWS_ENDPOINT_URL_LAMBDA
 
 func (e *endpoint) lambda() *lambda.Client {
-	return lambda.NewFromConfig(e.config, func(o *lambda.Options) { o.BaseEndpoint = e.base() })
+	return functions.New(e.config, nil, func(o *lambda.Options) { o.BaseEndpoint = e.base() })
 }
 
 // adviseTrigger returns the error of a call about a trigger, with the next step.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -134,7 +135,7 @@ func (c triggerRunCommand) mappings(ctx context.Context, out io.Writer, arn stri
 	if err != nil {
 		return nil, nil, err
 	}
-	all, shut, err := openTargets(ctx, c.Targets)
+	all, shut, err := openTargets(ctx, c.Targets, c.logger(os.Stderr))
 	if err == nil && here != nil {
 		limits := target.Limits{Concurrency: 16, Timeout: 15 * time.Minute}
 		all = append(all, target.Mapping{ARN: arn, Name: "here", Target: here, Limits: limits})

@@ -65,7 +65,7 @@ func (c workerCommand) Run(ctx context.Context, s streams) error {
 		Account: c.Account, Unmapped: c.Unmapped == mayfly.UnmappedAccept, CatchUp: schedules.CatchUp(c.CatchUp),
 	}
 	var shut func() error
-	if o.Targets, shut, err = openTargets(ctx, c.Targets, listener.Addr().String()); err != nil {
+	if o.Targets, shut, err = openTargets(ctx, c.Targets, c.logger(s.err), listener.Addr().String()); err != nil {
 		return err
 	}
 	var credentials []sigv4.Credential

@@ -13,6 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/smithy-go/logging"
+
+	"github.com/mayflydb/mayfly/internal/sdk/options"
 )
 
 // An answer without x-amz-crc32, as from ScyllaDB Alternator, leaves no line in the log of a client
@@ -43,7 +45,7 @@ func TestAnswerWithoutChecksum(t *testing.T) {
 // The SDK's lines have the form and the level of the program's log.
 func TestLogger(t *testing.T) {
 	var lines bytes.Buffer
-	l := Logger(slog.New(slog.NewJSONHandler(&lines, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	l := options.Logger(slog.New(slog.NewJSONHandler(&lines, &slog.HandlerOptions{Level: slog.LevelWarn})))
 	l.Logf(logging.Debug, "silent")
 	l.Logf(logging.Warn, "failed %d times", 3)
 	if got := lines.String(); !strings.Contains(got, `"level":"WARN","msg":"AWS SDK: failed 3 times"`) || strings.Contains(got, "silent") {

@@ -16,6 +16,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	"github.com/mayflydb/mayfly/internal/sdk/functions"
+	"github.com/mayflydb/mayfly/internal/sdk/sinks"
 	"github.com/mayflydb/mayfly/target"
 )
 
@@ -64,15 +66,15 @@ func newClients(ctx context.Context, config Config) (*clients, error) {
 
 // connect makes the clients, which share connections. The SDK makes one attempt of a call.
 func (s *clients) connect(c sdk.Config) {
-	s.lambda = lambda.NewFromConfig(c, func(o *lambda.Options) { s.place("lambda", &o.BaseEndpoint) })
-	s.sqs = sqs.NewFromConfig(c, func(o *sqs.Options) { s.place("sqs", &o.BaseEndpoint) })
-	s.sns = sns.NewFromConfig(c, func(o *sns.Options) { s.place("sns", &o.BaseEndpoint) })
-	s.kinesis = kinesis.NewFromConfig(c, func(o *kinesis.Options) { s.place("kinesis", &o.BaseEndpoint) })
-	s.firehose = firehose.NewFromConfig(c, func(o *firehose.Options) { s.place("firehose", &o.BaseEndpoint) })
-	s.eventbridge = eventbridge.NewFromConfig(c, func(o *eventbridge.Options) { s.place("eventbridge", &o.BaseEndpoint) })
-	s.sfn = sfn.NewFromConfig(c, func(o *sfn.Options) { s.place("sfn", &o.BaseEndpoint) })
-	s.ses = ses.NewFromConfig(c, func(o *ses.Options) { s.place("ses", &o.BaseEndpoint) })
-	s.sesv2 = sesv2.NewFromConfig(c, func(o *sesv2.Options) { s.place("sesv2", &o.BaseEndpoint) })
+	s.lambda = functions.New(c, s.config.Logger, func(o *lambda.Options) { s.place("lambda", &o.BaseEndpoint) })
+	s.sqs = sinks.SQS(c, s.config.Logger, func(o *sqs.Options) { s.place("sqs", &o.BaseEndpoint) })
+	s.sns = sinks.SNS(c, s.config.Logger, func(o *sns.Options) { s.place("sns", &o.BaseEndpoint) })
+	s.kinesis = sinks.Kinesis(c, s.config.Logger, func(o *kinesis.Options) { s.place("kinesis", &o.BaseEndpoint) })
+	s.firehose = sinks.Firehose(c, s.config.Logger, func(o *firehose.Options) { s.place("firehose", &o.BaseEndpoint) })
+	s.eventbridge = sinks.EventBridge(c, s.config.Logger, func(o *eventbridge.Options) { s.place("eventbridge", &o.BaseEndpoint) })
+	s.sfn = sinks.StepFunctions(c, s.config.Logger, func(o *sfn.Options) { s.place("sfn", &o.BaseEndpoint) })
+	s.ses = sinks.SES(c, s.config.Logger, func(o *ses.Options) { s.place("ses", &o.BaseEndpoint) })
+	s.sesv2 = sinks.SESv2(c, s.config.Logger, func(o *sesv2.Options) { s.place("sesv2", &o.BaseEndpoint) })
 }
 
 // place replaces the endpoint that the SDK has found for a service by the configured one, or by

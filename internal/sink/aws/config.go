@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net"
 	"net/http"
@@ -44,6 +45,8 @@ type Config struct {
 	// Self are the addresses, host:port, at which this process itself listens: an endpoint among
 	// them is refused.
 	Self []string `yaml:"-"`
+	// Logger receives the SDK's own log. Default: none, since errors have the details.
+	Logger *slog.Logger `yaml:"-"`
 }
 
 // Amazon is the endpoint that stands for Amazon's own services.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/mayflydb/mayfly/internal/constraint"
 	"github.com/mayflydb/mayfly/internal/option"
+	"github.com/mayflydb/mayfly/internal/sdk/sinks"
 )
 
 // Source is a Kinesis stream to read. Its settings mean the same as in Config. Unlike
@@ -23,6 +25,7 @@ type Source struct {
 	AccessKey    string
 	SecretKey    string
 	SessionToken string
+	Logger       *slog.Logger `yaml:"-"` // as in Config
 }
 
 // Check validates the settings and returns the name of the source.
@@ -50,7 +53,7 @@ func (s *Source) Client(ctx context.Context) (*kinesis.Client, error) {
 	}
 	global := sdk.ToString(loaded.BaseEndpoint)
 	loaded.BaseEndpoint = nil // leaves the endpoint that is set for Kinesis alone
-	client := kinesis.NewFromConfig(prepared(loaded, newTransport()), func(o *kinesis.Options) {
+	client := sinks.Kinesis(prepared(loaded, newTransport()), s.Logger, func(o *kinesis.Options) {
 		switch {
 		case s.Endpoint == Amazon:
 			o.BaseEndpoint = nil

@@ -38,7 +38,7 @@ const (
 
 var kinds = []kind{
 	{"aws", awsAtOnce, func(ctx context.Context, e *entry, o Options) (target.Target, error) {
-		e.AWS.Self = o.Self
+		e.AWS.Self, e.AWS.Logger = o.Self, o.Logger
 		return aws.New(ctx, *e.AWS)
 	}},
 	{"exec", 1, func(_ context.Context, e *entry, _ Options) (target.Target, error) {

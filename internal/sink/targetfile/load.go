@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math"
 	"os"
 	"slices"
@@ -23,8 +24,9 @@ type Options struct {
 	Now func() time.Time // real time, for the signatures of webhooks
 	// addresses, host:port, at which the program itself listens: no target of AWS's services may
 	// lead there
-	Self []string
-	Env  func(name string) (value string, set bool) // the environment. Default: os.LookupEnv
+	Self   []string
+	Logger *slog.Logger                               // for the AWS SDK's own log. Default: none
+	Env    func(name string) (value string, set bool) // the environment. Default: os.LookupEnv
 }
 
 const (

@@ -30,6 +30,11 @@ const (
 // kafka://host:9092/TOPIC or kinesis://STREAM; or the path of a YAML or JSON file with the settings
 // of one source. name is a name for messages, without passwords. LoadSource connects to nothing.
 func LoadSource(text string, o Options) (s *Source, name string, err error) {
+	defer func() {
+		if err == nil && s.Kinesis != nil {
+			s.Kinesis.Logger = o.Logger
+		}
+	}()
 	if strings.Contains(text, "://") {
 		if s, err = readAddress(text); err == nil {
 			name, err = s.check()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"regexp"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
+	"github.com/mayflydb/mayfly/internal/sdk/objects"
 	"github.com/mayflydb/mayfly/timeseries/archive"
 )
 
@@ -42,8 +44,9 @@ var (
 func Is(place string) bool { return strings.HasPrefix(place, scheme) }
 
 // Open returns the Store at an address. Region, credentials and endpoint (AWS_ENDPOINT_URL_S3) come
-// from the usual configuration of the AWS SDK; the default region is us-east-1.
-func Open(ctx context.Context, address string) (*Store, error) {
+// from the usual configuration of the AWS SDK; the default region is us-east-1. The SDK logs
+// to l; nil is the default logger.
+func Open(ctx context.Context, address string, l *slog.Logger) (*Store, error) {
 	if _, err := New(nil, address); err != nil {
 		return nil, err
 	}
@@ -54,7 +57,7 @@ func Open(ctx context.Context, address string) (*Store, error) {
 	if c.Region == "" {
 		c.Region = "us-east-1"
 	}
-	return New(s3.NewFromConfig(c, Options), address)
+	return New(objects.New(c, l, Options), address)
 }
 
 // Options sets a client's options for services other than Amazon's: the bucket in the path and not

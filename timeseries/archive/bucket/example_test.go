@@ -25,7 +25,7 @@ func ExampleOpen() {
 	if !bucket.Is(place) {
 		log.Fatal("not a bucket")
 	}
-	store, err := bucket.Open(context.Background(), place)
+	store, err := bucket.Open(context.Background(), place, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
