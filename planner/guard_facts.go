@@ -10,21 +10,25 @@ const (
 	guardMeasured = "26 November 2026"
 
 	// go test -run xxx -bench 'Remove/batch_0' -benchtime 20000x ./guard
-	removalsPerS = 3500.0 // by one worker
+	removalsPerS = 7000.0 // by one worker, over plain HTTP on the same machine
 
 	// go test -run xxx -bench Follow -benchtime 20000x ./guard
-	recordsPerS      = 6400.0  // stream records turned into rows of mayfly.deadlines, by one worker
-	localRecordsPerS = 26900.0 // the same, into its own directory
-	scannedPerS      = 8900.0  // items of a first scan with a row each in mayfly.deadlines
-	localScannedPerS = 16800.0 // the same, into its own directory; also taken for scans without rows
+	recordsPerS      = 5600.0  // stream records turned into rows of mayfly.deadlines, by one worker
+	localRecordsPerS = 30000.0 // the same, into its own directory
+	scannedPerS      = 4700.0  // items of a first scan with a row each in mayfly.deadlines
+
+	// a first scan of 1,000,000 items with --deadlines, 31.3 s; also taken for scans without rows
+	localScannedPerS = 31900.0
 
 	// mayfly bench --only guard: 1,000 removals a second, evenly spread
 	lateP50, lateP99, lateRate = 0.0035, 0.0083, 1000.0 // seconds, seconds, a second
 	// the same, with 1,000,000 deadlines armed; the bytes include the garbage collector's share
 	idleBytes, armedBytes = 45e6, 260.0 // of an idle worker; of each armed deadline, besides its key
+	// mayfly guard run --deadlines with 990,000 deadlines due within a minute: 657 MB
+	armedRowBytes = 600.0 // the same, of the stream strategy
 
-	// du -s of --deadlines DIR with 1,000,000 deadlines
-	diskRowBytes = 300.0 // on disk, besides the key
+	// go test ./guard/internal/stream -run TestDirectoryIsSmall: its limit
+	diskRowBytes = 100.0 // on disk, with a key of 20 bytes
 )
 
 // Facts about guard, from its code.
@@ -32,7 +36,7 @@ const (
 	armedMax         = 2_000_000 // deadlines in a worker's memory; guard/internal/armed
 	scanRoom         = 100_000   // of these, kept for near deadlines
 	partitionsLeast  = 16        // of the stream strategy, by default
-	partitionsMost   = 4096
+	partitionsMost   = 256
 	keysPerMinute    = 4 // partition keys that have the deadlines of a partition and minute
 	partsPerWorker   = 8 // partitions for each worker, so that shares differ by an eighth at most
 	indexShardsMost  = 10_000

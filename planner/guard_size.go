@@ -52,7 +52,11 @@ func (l GuardLoad) size(strategy string, p *Prices) GuardSize {
 		s.scan()
 	}
 	s.lateness()
-	s.MemoryBytes = idleBytes + s.Armed*(armedBytes+float64(l.KeyBytes))
+	each := armedBytes
+	if strategy == guardLocal || strategy == guardStream {
+		each = armedRowBytes
+	}
+	s.MemoryBytes = idleBytes + s.Armed*(each+float64(l.KeyBytes))
 	s.complain(s.Armed > armedMax, "%s deadlines wait in memory; a worker holds %s", number(s.Armed), number(armedMax))
 	s.complain(s.KeyWrites > partitionWrites*fill, "a partition key takes %s write units a second, of %s", number(s.KeyWrites), number(partitionWrites))
 	s.complain(s.KeyReads > partitionReads*fill, "a partition key takes %s read units a second, of %s", number(s.KeyReads), number(partitionReads))
@@ -178,7 +182,7 @@ func (s *sizing) local() {
 	s.Busy = s.l.Expirations * s.perRemoval
 	s.complain(s.Busy > s.l.most(), "one process is for up to %s expirations a second", number(math.Floor(s.l.most()/s.perRemoval)))
 	s.Armed = s.l.Expirations * localAhead
-	s.DiskBytes = s.l.Items * (diskRowBytes + float64(s.l.KeyBytes))
+	s.DiskBytes = s.l.Items * (diskRowBytes + math.Max(float64(s.l.KeyBytes)-20, 0))
 	s.scanned(localScannedPerS, 0)
 }
 

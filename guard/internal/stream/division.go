@@ -21,7 +21,7 @@ import (
 // division. From then on it writes deadlines into the new one. The older ones keep their owners
 // until they are empty, so growing moves no row.
 //
-// Division 1 is that of older versions, which spread nothing. They cannot start on a table without
+// Older versions know only division 1, which spreads nothing. They cannot start on a table without
 // it.
 type division struct {
 	number     int
