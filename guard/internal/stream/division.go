@@ -126,8 +126,8 @@ func readDivisionsText(text string) (all []*division, err error) {
 		}
 		all = append(all, d)
 	}
-	if len(all) == 0 {
-		return nil, fmt.Errorf("%q has no divisions", text)
+	if len(all) == 0 || divisionsText(all) != text {
+		return nil, fmt.Errorf("%q is not a list of divisions", text)
 	}
 	return all, nil
 }
