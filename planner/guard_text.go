@@ -88,9 +88,14 @@ func about(d time.Duration) string {
 		if d >= u.of || u.of == time.Millisecond {
 			v := float64(d) / float64(u.of)
 			if v < 10 {
-				return number(float64(int(v*10+0.5))/10) + " " + u.name
+				v = float64(int(v*10+0.5)) / 10
+			} else {
+				v = float64(int(v + 0.5))
 			}
-			return number(float64(int(v+0.5))) + " " + u.name
+			if v == 1 && d >= 24*time.Hour {
+				return "1 " + strings.TrimSuffix(u.name, "s")
+			}
+			return number(v) + " " + u.name
 		}
 	}
 	return ""
