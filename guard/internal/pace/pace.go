@@ -16,8 +16,8 @@ import (
 // and the table's users share the spare capacity. When the limit has not mattered for a while, it
 // is lifted. MaxWCU may limit the consumed units besides, and MaxRate the removals.
 //
-// Some throttles do not depend on the rate, for example those of one hot key. They go on after a
-// cut, while those of a full table end. So the share of attempts that are throttled well below the
+// Some throttles do not depend on the rate, such as throttles of one hot key. They go on after a cut;
+// the throttles of a full table end. So the share of attempts that are throttled well below the
 // throughput of the last cut is no reason for another one.
 type Pace struct {
 	elapsed  clock.Elapsed
