@@ -16,6 +16,7 @@ import (
 	"github.com/mayflydb/mayfly/guard/internal/stream"
 	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
+	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
 // divided is a member of a fleet that wants so many partitions.
@@ -39,6 +40,17 @@ func (w *world) divisions() string {
 		all = append(all, parts[0]+"/"+parts[1])
 	}
 	return strings.Join(all, " ")
+}
+
+// scansRequested returns the number of scans that were requested in all.
+func (w *world) scansRequested() int64 {
+	w.t.Helper()
+	out, err := w.DynamoDB().GetItem(context.Background(), &dynamodb.GetItemInput{
+		TableName: aws.String(stream.TableName), ConsistentRead: aws.Bool(true),
+		Key: map[string]types.AttributeValue{"part": s(w.tableARN()), "at": s("settings")},
+	})
+	must(w.t, err)
+	return attr.Integer(out.Item["scans"])
 }
 
 // notedAt returns the number of deadlines in each division.
@@ -153,6 +165,16 @@ func TestPartitionsGrow(t *testing.T) {
 				}
 				await(t, "the old division has ended", func() bool { w.advance(time.Hour); return w.divisions() == second+"/32" })
 				await(t, "only the leases of the new one are left", func() bool { return strings.Count(w.shares(), ":1") == 3 })
+				await(t, "the old division's leases are gone", func() bool {
+					w.advance(10 * time.Minute)
+					consumer := "partitions" + map[string]string{"1": "", "2": "/2"}[first]
+					rows, err := lease.New(w.DynamoDB(), w.fleetName(consumer), lease.Options{}).Rows(t.Context())
+					must(t, err)
+					return len(rows) == 0
+				})
+				if n := w.scansRequested(); n != 1 {
+					t.Errorf("%d scans were requested; want only the first", n)
+				}
 				w.put("again", w.in(30))
 				w.settle()
 				w.advance(30 * time.Second)

@@ -92,6 +92,11 @@ type row struct {
 // texts are fields that few deadlines have.
 type texts struct{ value, version string }
 
+// hasTextsOf reports whether an attempt for one row is one for the other, if their instants are equal.
+func (r *row) hasTextsOf(other *row) bool {
+	return r.texts == other.texts || r.texts != nil && other.texts != nil && *r.texts == *other.texts
+}
+
 // newRow returns a row without a record.
 func newRow(e armed.Entry) *row {
 	e = e.Lean()
@@ -411,7 +416,7 @@ func (s *store) batch(ctx context.Context, puts, drops []*row) (again []types.Wr
 
 const getMax = 100 // of BatchGetItem
 
-// missing returns those of up to 100 rows that the table does not have.
+// missing returns the rows, of up to 100, that the table does not have.
 func (s *store) missing(ctx context.Context, rows []*row) (missing []*row, err error) {
 	ask := types.KeysAndAttributes{ConsistentRead: aws.Bool(true), ProjectionExpression: aws.String("#p, #a"),
 		ExpressionAttributeNames: map[string]string{"#p": attrPart, "#a": attrAt}}

@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// A division without deadlines ends this long after there is a newer one. No worker that writes
-	// into it has paused for so long: its records were read again by another one.
+	// A division without deadlines ends this long after there is a newer one. If a worker has paused
+	// for so long while it wrote into the old one, another worker has read its records again.
 	divisionRests = 24 * time.Hour
 	// between two checks whether the oldest division has ended
 	divisionEvery = time.Hour
 )
 
-// divide makes these the live divisions. Those that were live before keep their partitions. It
-// returns those that are new, and those that have ended.
+// divide makes these the live divisions. Divisions that were live before keep their partitions. It
+// returns the new divisions and the ended ones.
 func (s *Strategy) divide(all []*division) (begun, ended []*division) {
 	before := s.store.live()
 	for i, d := range all {
@@ -54,35 +54,63 @@ func (s *Strategy) join(ctx context.Context, d *division) {
 	})
 }
 
-// watchDivisions reads the divisions, since another worker may have added one, and ends the oldest
-// one if it is empty.
+// watchDivisions reads the divisions, since another worker may have added one, and now and then ends
+// the oldest one if it is empty.
 func (s *Strategy) watchDivisions(ctx context.Context) {
-	if s.alone && len(s.store.live()) == 1 {
+	live := s.store.live()
+	if s.alone && len(live) == 1 && len(s.ended) == 0 {
 		return
 	}
 	all, text, err := s.store.readDivisions(ctx, s.Known())
-	if err == nil && len(all) > 0 && text != divisionsText(s.store.live()) && text != "" {
-		s.Log.Info("the number of partitions has changed", "table", s.Table.Name, "partitions", all[len(all)-1].partitions)
-		begun, ended := s.divide(all)
-		for _, d := range begun {
-			s.join(ctx, d)
+	switch {
+	case err != nil:
+	case text == "" && live[len(live)-1].number > 1: // the item was deleted, so nobody else knows the divisions
+		err = s.store.replaceDivisions(ctx, "", live)
+	case text != "" && text != divisionsText(live):
+		s.redivide(ctx, all)
+	case s.Now()-s.triedEnd >= divisionEvery.Milliseconds():
+		s.triedEnd = s.Now()
+		if err = s.forgetEnded(ctx); err == nil && len(all) > 1 && s.triedEnd-all[1].since > divisionRests.Milliseconds() {
+			err = s.endDivision(ctx, all, text)
 		}
-		for _, d := range ended {
-			d.leave()
-		}
-	}
-	if now := s.Now(); err == nil && len(all) > 1 && now-all[1].since > divisionRests.Milliseconds() && now-s.triedEnd >= divisionEvery.Milliseconds() {
-		s.triedEnd = now
-		err = s.endDivision(ctx, all, text)
 	}
 	if err != nil && ctx.Err() == nil {
-		s.Log.Warn("the divisions of the deadline table were not read; guard will try again", "table", s.Table.Name, "error", err)
+		s.Log.Warn("the divisions of the deadline table were not read or changed; guard will try again", "table", s.Table.Name, "error", err)
 	}
 }
 
-// endDivision ends the oldest division if it has no deadlines.
+// redivide takes part in new divisions, and no longer in those that have ended.
+func (s *Strategy) redivide(ctx context.Context, all []*division) {
+	s.Log.Info("the number of partitions has changed", "table", s.Table.Name, "partitions", all[len(all)-1].partitions)
+	begun, ended := s.divide(all)
+	for _, d := range begun {
+		s.join(ctx, d)
+	}
+	for _, d := range ended {
+		d.leave()
+	}
+	s.ended = append(s.ended, ended...)
+	s.triedEnd = s.Now()
+}
+
+// forgetEnded deletes the leases of ended divisions. They ended long enough ago that no worker holds
+// these leases. A worker that does would take them again, begin where the division began, and request
+// a scan because that is long ago.
+func (s *Strategy) forgetEnded(ctx context.Context) error {
+	for ; len(s.ended) > 0; s.ended = s.ended[1:] {
+		if err := lease.Clear(ctx, s.store.db, s.store.name(s.ended[0].leases()), s.store.leases); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endDivision ends the oldest division if it has no deadlines, and all its workers know a newer one.
 func (s *Strategy) endDivision(ctx context.Context, all []*division, text string) error {
 	old := all[0]
+	if aware, err := s.areAware(ctx, old, all[len(all)-1]); err != nil || !aware {
+		return err
+	}
 	for p := range old.partitions {
 		if empty, err := s.store.isEmpty(ctx, old, p); err != nil || !empty {
 			return err
@@ -98,9 +126,24 @@ func (s *Strategy) endDivision(ctx context.Context, all []*division, text string
 		if err := s.store.replaceSettings(ctx, set, after); err != nil {
 			return unlessUnmet(err)
 		}
+		s.know(after)
 	}
-	if err := s.store.replaceDivisions(ctx, text, all[1:]); err != nil {
-		return err
+	return s.store.replaceDivisions(ctx, text, all[1:])
+}
+
+// areAware reports whether all workers that share the old division also share the new one. One of an
+// older version does not: it writes its deadlines into division 1 as long as it runs.
+func (s *Strategy) areAware(ctx context.Context, old, newest *division) (aware bool, err error) {
+	before, err := s.leases(old.leases()).Rows(ctx)
+	if err != nil {
+		return false, err
 	}
-	return lease.Clear(ctx, s.store.db, s.store.name(old.leases()), s.store.leases)
+	now, err := s.leases(newest.leases()).Rows(ctx)
+	aware = err == nil
+	for name := range before {
+		if _, known := now[name]; lease.IsCrew(name) && !known {
+			aware = false
+		}
+	}
+	return aware, err
 }

@@ -21,8 +21,7 @@ import (
 // division. From then on it writes deadlines into the new one. The older ones keep their owners
 // until they are empty, so growing moves no row.
 //
-// Older versions know only division 1, which spreads nothing. They cannot start on a table without
-// it.
+// Older versions know only division 1, and spread nothing. They cannot start on a table without it.
 type division struct {
 	number     int
 	partitions int          // a power of two
@@ -198,8 +197,15 @@ func (s *store) ensureDivisions(ctx context.Context, now int64, set Settings, wa
 			if next.number = newest.number + 1; len(all) == divisionsMax {
 				return nil, tooManyDivisions(all)
 			}
-		} else if wanted > 0 {
-			next.partitions = wanted
+		} else {
+			if wanted > 0 {
+				next.partitions = wanted
+			}
+			if now-set.born > minute { // the divisions were deleted, and with them the places of the deadlines
+				if err := s.wantScan(ctx, set); err != nil {
+					return nil, err
+				}
+			}
 		}
 		if err := s.replaceDivisions(ctx, text, append(all, next)); err != nil {
 			return nil, err

@@ -1,8 +1,10 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"iter"
 	"math"
 	"strconv"
 	"time"
@@ -138,13 +140,15 @@ func (o *owner) poll(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	for _, b := range buckets {
-		if err := o.pollBucket(ctx, b, max(from, minuteOf(b)), min(to, minuteOf(b)+minute)); err != nil {
+	for len(buckets) > 0 && !o.starved {
+		m, n := minuteOf(buckets[0]), 1
+		for n < len(buckets) && minuteOf(buckets[n]) == m {
+			n++
+		}
+		if err := o.pollMinute(ctx, buckets[:n], max(from, m), min(to, m+minute)); err != nil {
 			return err
 		}
-		if o.starved {
-			break
-		}
+		buckets = buckets[n:]
 	}
 	o.polled(now)
 	return o.plan(ctx)
@@ -187,22 +191,42 @@ func (o *owner) raise(now int64) (from, to int64) {
 	return from, to
 }
 
-// pollBucket arms the deadlines of a bucket.
-func (o *owner) pollBucket(ctx context.Context, b, from, to int64) error {
+// pollMinute arms the deadlines in the buckets of a minute, the earliest first: if there is no room
+// for one, all before it are armed, in each bucket.
+func (o *owner) pollMinute(ctx context.Context, buckets []int64, from, to int64) (err error) {
 	s := o.s.store
-	return s.query(ctx, s.bucket(o.d, o.number, b), sortText(from), sortText(to), 0, func(item map[string]types.AttributeValue) bool {
-		r, ok := o.read(item)
-		if !ok {
-			return true
+	heads, nexts := make([]*row, len(buckets)), make([]func() (*row, bool), len(buckets))
+	for i, b := range buckets {
+		next, stop := iter.Pull(func(yield func(*row) bool) {
+			failure := s.query(ctx, s.bucket(o.d, o.number, b), sortText(from), sortText(to), 0, func(item map[string]types.AttributeValue) bool {
+				r, ok := o.read(item)
+				return !ok || yield(r)
+			})
+			err = cmp.Or(err, failure)
+		})
+		defer stop()
+		nexts[i] = next
+		heads[i], _ = next()
+	}
+	for err == nil {
+		first := -1
+		for i, r := range heads {
+			if r != nil && (first < 0 || r.at < heads[first].at) {
+				first = i
+			}
+		}
+		if first < 0 {
+			break
 		}
 		if o.s.Room() == 0 {
 			o.starved = true
-			o.lower(r.at)
-			return false
+			o.lower(heads[first].at)
+			break
 		}
-		o.armFound(r)
-		return true
-	})
+		o.armFound(heads[first])
+		heads[first], _ = nexts[first]()
+	}
+	return err
 }
 
 // pollInbox arms the deadlines of the inbox. It returns the buckets between two instants that

@@ -74,13 +74,12 @@ func (p *partition) hasEnded(r *row) bool {
 func (p *partition) armLocked(on *shelf, r *row) {
 	r.p, r.by = p, "" // its tag is enough from now on
 	at := &chain{on: on, key: r.key}
-	for at.get() != nil && at.get().at < r.at {
-		at.move()
+	for at.get() != nil && (at.get().at < r.at || at.get().at == r.at && at.get().p.d.number > r.p.d.number && !r.hasTextsOf(at.get())) {
+		at.move() // among those of one instant, the row of the newest division is tried first
 	}
-	if same := at.get(); same != nil && same.at == r.at {
-		if r.p != same.p {
-			return // in another division; the row that is tried last is refused and deleted
-		}
+	if same := at.get(); same != nil && same.at == r.at && same.p != r.p && r.hasTextsOf(same) {
+		return // it stands for the same attempt; the row that stays in the table is refused and deleted
+	} else if same != nil && same.at == r.at && same.p == r.p {
 		if r.tag == same.tag && r.inbox == same.inbox || r.tag == 0 {
 			same.inbox = same.inbox || r.inbox
 			return // it is known already, or from a scan, which has no newer information
@@ -127,9 +126,9 @@ func (c *chain) set(n *row) {
 }
 
 // drop removes a deadline from memory because a record shows that the item no longer has it. It
-// returns the row if the record's worker does not delete it: a row of the inbox, or of an older
-// division.
-func (s *Strategy) drop(gone *row) *row {
+// returns the rows that the record's worker does not delete: rows of the inbox and of older
+// divisions.
+func (s *Strategy) drop(gone *row) (left []*row) {
 	at := s.shelfOf(gone.key)
 	at.Lock()
 	defer at.Unlock()
@@ -140,15 +139,13 @@ func (s *Strategy) drop(gone *row) *row {
 	for c.get() != nil && c.get().at < gone.at {
 		c.move()
 	}
-	r := c.get()
-	if r == nil || r.at != gone.at {
-		return nil
+	for r := c.get(); r != nil && r.at == gone.at; r = c.get() {
+		s.takeLocked(c, r, true)
+		if r.inbox || r.p.isOld() {
+			left = append(left, r)
+		}
 	}
-	s.takeLocked(c, r, true)
-	if r.inbox || r.p.isOld() {
-		return r
-	}
-	return nil
+	return left
 }
 
 // noteFinished records that a deadline has ended, because a query may find its row once more.

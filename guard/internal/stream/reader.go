@@ -93,7 +93,7 @@ func (s *Strategy) handled(shard string, records []consume.Record) {
 // disarm takes deadlines out of memory.
 func (s *Strategy) disarm(drops []*row) {
 	for _, r := range drops {
-		if left := s.drop(r); left != nil {
+		for _, left := range s.drop(r) {
 			s.clean(left)
 		}
 	}

@@ -29,10 +29,13 @@ type Strategy struct {
 	alone   bool  // no other worker takes part
 	horizon int64 // so far ahead an owner arms, ms
 	// ms: a reader arms its deadlines this far ahead, because an owner may poll too late for them
-	soon     int64
-	every    time.Duration // between two polls of an owner in a fleet
-	shelves  [PartitionsMax]shelf
-	triedEnd int64 // when the end of the oldest division was tried last, ms; of watchTable
+	soon    int64
+	every   time.Duration // between two polls of an owner in a fleet
+	shelves [PartitionsMax]shelf
+	// of watchTable: when it last tried to end the oldest division, ms, and the ended divisions whose
+	// leases are still stored
+	triedEnd int64
+	ended    []*division
 	cleaner  cleaner
 	rescan   chan struct{} // has an element when a scan may be wanted
 	lag      strategy.Lag
