@@ -41,16 +41,49 @@ func (f limitFlags) apply(o *guard.Options) {
 	}
 }
 
+// guardWork is the work of the process until a question.
+type guardWork struct {
+	begun   bool  // a table was guarded, so removals may have been attempted
+	removed int64 // items, as far as the endpoint confirmed it
+}
+
+// add adds the work on tables whose guards have ended.
+func (w *guardWork) add(tables []*guarded) {
+	for _, t := range tables {
+		_, strategy := t.Guarded()
+		w.begun = w.begun || strategy != guard.Auto
+		t.mu.Lock()
+		w.removed += t.removed
+		t.mu.Unlock()
+	}
+}
+
+// declined is a problem about which the user was asked, and did not say yes. It keeps the problem's
+// exit code and next step.
+type declined struct {
+	problem error
+	work    guardWork
+}
+
+func (d *declined) Error() string {
+	if !d.work.begun {
+		return "cancelled: nothing was removed"
+	}
+	return fmt.Sprintf("cancelled: guard has ended, after %s", counted(int(d.work.removed), "confirmed removal"))
+}
+
+func (d *declined) Unwrap() error { return d.problem }
+
 // askOverdue asks at a terminal whether overdue items are to be removed. Without a terminal, or if
 // the error is about something else, it returns the error.
-func askOverdue(s streams, err error) (table string, failed error) {
+func askOverdue(s streams, err error, done guardWork) (table string, failed error) {
 	var found *guard.Overdue
 	if !errors.As(err, &found) || asTerminal(os.Stdin) == nil {
 		return "", err
 	}
 	fmt.Fprintf(s.err, "%v\n", err)
 	if confirm(s, false, fmt.Sprintf("Remove the overdue items of table %s", found.Table)) != nil {
-		return "", errors.New("cancelled: nothing was removed")
+		return "", &declined{err, done}
 	}
 	return found.Table, nil
 }

@@ -188,9 +188,11 @@ func (c guardRunCommand) guardAsking(ctx context.Context, s streams, bar *shared
 		ctx, cancel = context.WithTimeout(ctx, c.StopAfter)
 		defer cancel()
 	}
+	var done guardWork
 	for accepted := map[string]bool{}; ; {
-		err := c.guard(ctx, s, bar, e, base, accepted)
-		table, err := askOverdue(s, err)
+		tables, err := c.guard(ctx, s, bar, e, base, accepted)
+		done.add(tables)
+		table, err := askOverdue(s, err, done)
 		if table == "" {
 			return err
 		}
@@ -198,17 +200,16 @@ func (c guardRunCommand) guardAsking(ctx context.Context, s streams, bar *shared
 	}
 }
 
-// guard guards all tables. If one fails, all end. Any overdue items of the accepted tables are
-// removed.
-func (c guardRunCommand) guard(ctx context.Context, s streams, bar *sharedBar, e *endpoint, base guard.Options, accepted map[string]bool) error {
+// guard guards all tables, and returns them. If one fails, all end. Any overdue items of the
+// accepted tables are removed.
+func (c guardRunCommand) guard(ctx context.Context, s streams, bar *sharedBar, e *endpoint, base guard.Options, accepted map[string]bool) (tables []*guarded, err error) {
 	if base.Strategy == guard.Schedule {
 		at, err := c.schedulerFlags().connect(ctx, serviceScheduler)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		base.Scheduler = at.scheduler()
 	}
-	var tables []*guarded
 	lines := &guardLines{out: s.out, json: c.JSON}
 	progress := &guardProgress{lines: lines, log: base.Logger, bar: bar, now: time.Now}
 	metrics := admin.NewGuard(func() []admin.GuardTable { return tableMetrics(tables) })
@@ -220,20 +221,19 @@ func (c guardRunCommand) guard(ctx context.Context, s streams, bar *sharedBar, e
 		}
 		o.Observe = t.observer(metrics, name, c.DryRun)
 		o.Progress = progress.observer(name)
-		var err error
 		if t.Guard, err = guard.New(o); err != nil {
-			return misusedOptions(err, optionFlag, "mayfly guard run --help")
+			return nil, misusedOptions(err, optionFlag, "mayfly guard run --help")
 		}
 		metrics.Begin(name)
 		tables = append(tables, t)
 	}
 	stop, err := c.serveMetrics(s, metrics, tables)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer stop()
 	lines.tables = tables
-	return e.adviseGuard(c.runAll(ctx, e, lines, progress))
+	return tables, e.adviseGuard(c.runAll(ctx, e, lines, progress))
 }
 
 // schedulerFlags returns the flags of the Scheduler's endpoint.
