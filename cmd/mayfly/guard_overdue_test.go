@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mayflydb/mayfly/guard"
@@ -50,4 +52,34 @@ func TestGuardWork(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v; guard ended with %v", c.table, done, c.want, err)
 		}
 	}
+}
+
+// --stop-after counts the time before and after a question, without the question.
+func TestStopAfterQuestion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		guardAll := func(ctx context.Context, accepted map[string]bool) ([]*guarded, error) {
+			if !accepted["people"] {
+				time.Sleep(20 * time.Minute)
+				return nil, &guard.Overdue{}
+			}
+			begun := time.Now()
+			<-ctx.Done()
+			if took := time.Since(begun); took != 40*time.Minute {
+				t.Errorf("after the question it guards for %v", took)
+			}
+			return nil, nil
+		}
+		err := limitFlags{StopAfter: time.Hour}.guardAsking(t.Context(), guardAll, func(err error, _ guardWork) (string, error) {
+			if err == nil {
+				return "", nil
+			}
+			asked++
+			time.Sleep(3 * time.Hour)
+			return "people", nil
+		})
+		if err != nil || asked != 1 {
+			t.Errorf("it ended with %v after %d questions", err, asked)
+		}
+	})
 }

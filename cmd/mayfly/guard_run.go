@@ -111,7 +111,10 @@ func (c guardRunCommand) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return errors.Join(err, shutDeadlines())
 	}
-	err = c.guardAsking(ctx, s, bar, e, base)
+	base.Removals = &guard.Removals{}
+	err = c.guardAsking(ctx, func(ctx context.Context, accepted map[string]bool) ([]*guarded, error) {
+		return c.guard(ctx, s, bar, e, base, accepted)
+	}, func(err error, done guardWork) (string, error) { return askOverdue(s, err, done) })
 	return errors.Join(err, shutArchive(), shutDeadlines())
 }
 
@@ -178,26 +181,6 @@ type guarded struct {
 	table string
 	*guard.Guard
 	tally
-}
-
-// guardAsking guards all tables. If a table has many overdue items, it asks whether they are to be
-// removed, and begins again.
-func (c guardRunCommand) guardAsking(ctx context.Context, s streams, bar *sharedBar, e *endpoint, base guard.Options) error {
-	if c.StopAfter > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, c.StopAfter)
-		defer cancel()
-	}
-	var done guardWork
-	for accepted := map[string]bool{}; ; {
-		tables, err := c.guard(ctx, s, bar, e, base, accepted)
-		done.add(tables)
-		table, err := askOverdue(s, err, done)
-		if table == "" {
-			return err
-		}
-		accepted[table] = true
-	}
 }
 
 // guard guards all tables, and returns them. If one fails, all end. Any overdue items of the
