@@ -55,6 +55,8 @@ type Guard struct {
 	firstPassMin time.Duration // tests change it
 	patience     time.Duration // prepareLimit; tests change it
 
+	outcomesDropped bool // by the journal, and that was logged; of its writer's goroutine
+
 	// Attribute comes from the native TTL; set before a strategy runs
 	attributeFound bool
 }
