@@ -82,6 +82,61 @@ func TestMaxRemovalsOfLostAnswers(t *testing.T) {
 	}
 }
 
+// Guards that share the count remove no more than allowed together, at the same time or one after
+// the other. What one has reserved and not removed does not count once it has ended.
+func TestMaxRemovalsShared(t *testing.T) {
+	w := newWorld(t)
+	w.fill("a", 60, w.in(0))
+	o := w.options(Auto)
+	o.Concurrency, o.MaxRemovals, o.Removals = 4, 20, &Removals{}
+	arm := func(r *guarding, from, to int) {
+		for i := from; i < to; i++ {
+			r.arm(r.entry(w, fmt.Sprint("a", i)))
+		}
+	}
+	first := w.startIdle(o)
+	arm(first, 0, 5)
+	first.awaitCount(Removed, 5)
+	must(t, first.stop())
+	if left := w.count(); left != 55 {
+		t.Fatalf("%d of 60 items are left", left)
+	}
+	second, third := w.startIdle(o), w.startIdle(o)
+	arm(second, 5, 30)
+	arm(third, 30, 60)
+	second.awaitEnd()
+	second.wantLimit()
+	third.wantLimit()
+	if left := w.count(); left != 40 {
+		t.Errorf("%d of 60 items are left", left)
+	}
+}
+
+// A guard that ends gives back what it has reserved, and wakes the others.
+func TestAllowanceGivenBack(t *testing.T) {
+	shared := &Removals{}
+	one, other := newAllowance(3, shared), newAllowance(3, shared)
+	leave := one.join()
+	defer other.join()()
+	if n, used := one.reserve(5); n != 3 || used {
+		t.Fatalf("%d may begin; the limit is reached: %v", n, used)
+	}
+	if n, used := other.reserve(1); n != 0 || used {
+		t.Fatalf("%d may begin while 3 are under way; the limit is reached: %v", n, used)
+	}
+	lost := armed.Removal{Entry: armed.Entry{Key: "a"}}
+	one.again(lost, true)
+	leave()
+	select {
+	case <-other.freed:
+	default:
+		t.Error("the other guard sleeps on")
+	}
+	if n, used := other.reserve(5); n != 2 || used {
+		t.Errorf("%d may begin after one lost answer; the limit is reached: %v", n, used)
+	}
+}
+
 // The schedule strategy cannot limit what the Scheduler deletes, and says so.
 func TestLimitsOfSchedules(t *testing.T) {
 	w := newWorld(t)

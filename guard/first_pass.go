@@ -28,11 +28,13 @@ const (
 	overdueAge  = 24 * time.Hour // an item is long overdue after that
 	overdueMost = 1_000          // long overdue items that need no consent
 	overduePart = 10             // and they are at most one in so many
-	countMost   = 100_000        // items that are counted before the first removal
 	// a pass may seem to have ended while leases on its other parts are still to be taken
 	firstPassMin = time.Minute
 	firstPassMax = time.Hour // what guard arms later is no backlog from before its start
 )
+
+// countMost limits the count before the first removal.
+var countMost = backlog.Limits{Items: 100_000, Time: 10 * time.Second}
 
 // Overdue describes the overdue items that guard found before it removed any, or during its first
 // pass. It is the cause of a Problem with the code ManyOverdue.
@@ -47,6 +49,8 @@ type Overdue struct {
 	Age   time.Duration `json:"age,omitempty"`
 	Read  int64         `json:"read"`  // items that guard has read
 	Whole bool          `json:"whole"` // they are all that the table has
+	// Limit is the time after which the count ended; 0 if that was not the reason.
+	Limit time.Duration `json:"limit,omitempty"`
 	// an estimate of Items for the whole table
 	Estimate int64         `json:"estimate"`
 	Examples []OverdueItem `json:"examples"` // at most ten
@@ -72,7 +76,10 @@ func (o *Overdue) Error() string {
 // problem returns the problem that ends guard.
 func (o *Overdue) problem() *Problem {
 	of := fmt.Sprintf("of the first %d items that guard read in table %s", o.Read, o.Table)
-	if o.Whole {
+	switch {
+	case o.Limit > 0:
+		of = fmt.Sprintf("of the first %d items that guard read within %v in table %s", o.Read, o.Limit, o.Table)
+	case o.Whole:
 		of = fmt.Sprintf("of the %d items in table %s", o.Read, o.Table)
 	}
 	message := fmt.Sprintf("overdue by more than a day by the attribute %s: %d %s", o.Attribute, o.Items, of)
@@ -96,7 +103,7 @@ type firstPass struct {
 	mu       struct {
 		sync.Mutex
 		armed    int64              // overdue ones
-		known    map[armed.Key]bool // the first countMost of them; a further one may count twice
+		known    map[armed.Key]bool // the first of them, up to countMost; a further one may count twice
 		examples []OverdueItem
 	}
 }
@@ -168,6 +175,9 @@ func (g *Guard) count(ctx context.Context, e *strategy.Env, by Strategy) error {
 	}
 	f := &g.first.found
 	f.Items, f.Read, f.Whole, f.Estimate = c.Overdue, c.Read, c.Whole, c.Overdue
+	if c.Late {
+		f.Limit = g.countMost.Time
+	}
 	if all := g.items.Load(); !c.Whole && c.Read > 0 && all > c.Read {
 		f.Estimate = int64(float64(c.Overdue) / float64(c.Read) * float64(all))
 	}
@@ -220,13 +230,13 @@ func (f *firstPass) sees(g *Guard, e armed.Entry) bool {
 		if f.mu.known == nil {
 			f.mu.known = map[armed.Key]bool{}
 		}
-		if len(f.mu.known) < countMost {
+		if int64(len(f.mu.known)) < countMost.Items {
 			f.mu.known[e.Key] = true
 		}
 		return true
 	}
 	found := f.found
-	found.Items, found.Read, found.Estimate, found.Examples = f.mu.armed, max(found.Read, g.items.Load()), f.mu.armed, f.mu.examples
+	found.Items, found.Read, found.Estimate, found.Examples, found.Limit = f.mu.armed, max(found.Read, g.items.Load()), f.mu.armed, f.mu.examples, 0
 	g.fail(found.problem())
 	return false
 }

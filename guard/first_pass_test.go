@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 
+	"github.com/mayflydb/mayfly/guard/internal/backlog"
 	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
@@ -224,7 +225,7 @@ func (w *world) sampled(o Options, least time.Duration) *guarding {
 	o.DB = w.db
 	g, err := New(o)
 	must(w.t, err)
-	g.countMost, g.firstPassMin = 20, least
+	g.countMost.Items, g.firstPassMin = 20, least
 	return w.run(g, nil)
 }
 
@@ -259,6 +260,30 @@ func TestManyOverdueLater(t *testing.T) {
 	w.fill("old", 1_500, w.in(-90_000))
 	o.AcceptOverdue = 0
 	w.wantGone(o, 1_500)
+}
+
+// The problem says that the count ended because of its time.
+func TestManyOverdueInTime(t *testing.T) {
+	w := newWorld(t)
+	w.fill("old", 100, w.in(-90_000))
+	tap := w.tapped()
+	tap.do(func(_ context.Context, _ string, in any) error {
+		if scan, is := in.(*dynamodb.ScanInput); is {
+			scan.Limit = aws.Int32(3)
+		}
+		return nil
+	})
+	for limit, says := range map[time.Duration]string{time.Nanosecond: " items that guard read within 1ns in table ", time.Hour: " items that guard read in table "} {
+		o := w.asked(Scan)
+		o.DB = w.db
+		g, err := New(o)
+		must(t, err)
+		g.countMost = backlog.Limits{Items: 20, Time: limit}
+		var found *Overdue
+		if err := g.Run(t.Context()); !errors.As(err, &found) || found.Whole || !strings.Contains(err.Error(), says) {
+			t.Errorf("guard ended with %v; want %q", err, says)
+		}
+	}
 }
 
 // An endpoint that does not allow guard to ask for the table's TTL confirms the attribute as little

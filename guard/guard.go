@@ -25,7 +25,7 @@ func New(o Options) (*Guard, error) {
 		return nil, err
 	}
 	g := &Guard{o: o, log: slog.New(quietly{o.Logger.Handler()}), armed: armed.New(), pace: pace.New(o.MaxWCU, o.MaxRate), failures: make(chan *Problem, 1), checkEach: checkEach, countMost: countMost, firstPassMin: firstPassMin, patience: prepareLimit,
-		bad: newMessageFilter(), failed: newMessageFilter(), given: newGivenUp(), allowance: newAllowance(o.MaxRemovals)}
+		bad: newMessageFilter(), failed: newMessageFilter(), given: newGivenUp(), allowance: newAllowance(o.MaxRemovals, o.Removals)}
 	if o.Undo != nil {
 		g.undo = o.Undo.Writer(o.Owner, g.wrote)
 	}

@@ -179,6 +179,9 @@ type Options struct {
 	// MaxRemovals ends Run with a problem, Limit, once this worker has removed so many items. A
 	// removal whose answer was lost counts. Default: none.
 	MaxRemovals int64
+	// Removals counts the removals towards MaxRemovals together with other guards. Default: each
+	// guard counts its own.
+	Removals *Removals
 	// Concurrency is how many removals are under way at most. Default: 64. Range: 1 to 1,024.
 	Concurrency int
 	// Batch is the number of removals in a transaction, each conditional; 0 removes one by one.

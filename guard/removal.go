@@ -45,6 +45,7 @@ const graceRemovals = 5 * time.Second
 
 // remove removes due items until ctx is done and all removals under way have ended.
 func (g *Guard) remove(ctx context.Context) {
+	defer g.allowance.join()()
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	jobs := make(chan []armed.Removal)
@@ -76,7 +77,7 @@ func (g *Guard) pump(ctx context.Context, jobs chan<- []armed.Removal) error {
 		}
 		allowed, used := g.allowance.reserve(max(g.o.Batch, 1))
 		if used {
-			g.fail(g.allowance.problem(g.o.Table))
+			g.fail(g.allowance.problem())
 			<-ctx.Done()
 			return ctx.Err()
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/mayflydb/mayfly/guard/internal/armed"
+	"github.com/mayflydb/mayfly/guard/internal/backlog"
 	"github.com/mayflydb/mayfly/guard/internal/pace"
 	"github.com/mayflydb/mayfly/guard/internal/table"
 	"github.com/mayflydb/mayfly/guard/journal"
@@ -50,10 +51,12 @@ type Guard struct {
 	readiness    readiness
 	first        firstPass
 	troubles     troubles
-	checkEach    time.Duration // between two checks of the table; tests change it
-	countMost    int64         // items; tests change it
-	firstPassMin time.Duration // tests change it
-	patience     time.Duration // prepareLimit; tests change it
+	checkEach    time.Duration  // between two checks of the table; tests change it
+	countMost    backlog.Limits // tests change it
+	firstPassMin time.Duration  // tests change it
+	patience     time.Duration  // prepareLimit; tests change it
+
+	outcomesDropped bool // by the journal, and that was logged; of its writer's goroutine
 
 	// Attribute comes from the native TTL; set before a strategy runs
 	attributeFound bool

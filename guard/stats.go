@@ -24,7 +24,10 @@ type Stats struct {
 	// items whose last removal the endpoint or the archive rejected; guard retries with growing
 	// pauses
 	GivenUp int
-	Rate    float64 // removals a second that the endpoint is asked for at most; +Inf: no bound
+	// outcomes of removals that Options.Undo will lack, because it was not written for too long
+	OutcomesDropped int64
+
+	Rate float64 // removals a second that the endpoint is asked for at most; +Inf: no bound
 
 	// Ahead has the bounds of the endpoint's clock minus this machine's; both 0 before it is known.
 	Ahead [2]time.Duration
@@ -92,6 +95,9 @@ func (g *Guard) Stats() Stats {
 	s.Lateness, s.Read, s.Write = g.totals.mu.lateness, g.totals.mu.read, g.totals.mu.write
 	g.totals.mu.Unlock()
 	s.GivenUp = g.given.count(g.local.Millis())
+	if g.undo != nil {
+		s.OutcomesDropped = g.undo.Dropped()
+	}
 	now := g.now()
 	due, oldest, next := g.armed.Tally(now, s.Upcoming[:])
 	s.Armed, s.Due = g.armed.Len(), due

@@ -49,8 +49,13 @@ func noJournal(err error) *Problem {
 	return &Problem{Code: NoJournal, Message: "the journal of removed items cannot be written, so nothing is removed", Next: "check that the directory or bucket exists, is writable and has room (--undo)", Err: err}
 }
 
-// wrote raises or settles the problem with the journal after a write.
+// wrote raises or settles the problem with the journal after a write. The first dropped outcome is
+// logged.
 func (g *Guard) wrote(err error) {
+	if g.undo.Dropped() > 0 && !g.outcomesDropped {
+		g.outcomesDropped = true
+		g.log.Warn("the journal was not written for too long, so it will lack outcomes of removals; guard undo takes such items for removed if their keys are free, and calls them not confirmed", "table", g.o.Table, "error", err)
+	}
 	if err != nil {
 		g.raise(noJournal(err))
 		return

@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -345,6 +347,39 @@ func TestUndoUnwritable(t *testing.T) {
 	r.await("the problem has passed", func() bool { return len(r.Problems()) == 0 })
 	must(t, r.stop())
 	w.wantPutBack(dir, PutBackReport{PutBack: 1})
+}
+
+// While the journal cannot be written, outcomes beyond a limit are dropped. They are counted, and the
+// first one is logged.
+func TestUndoDropsOutcomes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	dir := filepath.Join(t.TempDir(), "journal")
+	var mu sync.Mutex
+	var lines bytes.Buffer
+	o := w.undoing(dir)
+	o.Logger = slog.New(slog.NewTextHandler(lockedWriter{&mu, &lines}, nil))
+	r := w.startIdle(o)
+	must(t, os.Remove(dir))
+	must(t, os.WriteFile(dir, nil, 0o644))
+	logged := func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return strings.Count(lines.String(), "it will lack outcomes of removals")
+	}
+	for range 2 {
+		for range 20_000 {
+			r.undo.Note(journal.Entry{Kind: journal.Kept, ID: "a", Table: "t", Key: []byte("{}")})
+		}
+		if n := r.Stats().OutcomesDropped; n == 0 {
+			t.Fatal("no outcome is dropped")
+		}
+		r.await("it is logged", func() bool { return logged() > 0 })
+	}
+	must(t, r.stop())
+	if n := logged(); n != 1 {
+		t.Errorf("it is logged %d times", n)
+	}
 }
 
 // A journal that cannot be used at the start ends guard.

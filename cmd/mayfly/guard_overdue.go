@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -14,9 +15,9 @@ import (
 // limitFlags bound what guard may remove.
 type limitFlags struct {
 	AcceptOverdue string        `help:"Accept that so many items, or any number, are overdue when guard begins. Without it, guard asks, or ends with code 7, if more than 1,000 items or 10% are overdue by more than a day, or if any are and the table's own TTL does not use the attribute." placeholder:"N|any"`
-	MaxRemovals   int64         `help:"End with code 7 after so many removals by this worker. Default: no limit." placeholder:"N"`
-	MaxRate       float64       `help:"Most removals a second by this worker. Default: no limit." placeholder:"N"`
-	StopAfter     time.Duration `help:"End after this time, with code 0. Default: never." placeholder:"TIME"`
+	MaxRemovals   int64         `help:"End with code 7 after so many removals by this worker, from all tables together. Default: no limit." placeholder:"N"`
+	MaxRate       float64       `help:"Most removals a second by this worker from each table. Default: no limit." placeholder:"N"`
+	StopAfter     time.Duration `help:"End after this time, with code 0. The time of a question does not count. Default: never." placeholder:"TIME"`
 }
 
 // anyNumber is the value of --accept-overdue that accepts any number.
@@ -41,16 +42,72 @@ func (f limitFlags) apply(o *guard.Options) {
 	}
 }
 
+// guardWork is the work of the process until a question.
+type guardWork struct {
+	begun   bool  // a table was guarded, so removals may have been attempted
+	removed int64 // items, as far as the endpoint confirmed it
+}
+
+// add adds the work on tables whose guards have ended.
+func (w *guardWork) add(tables []*guarded) {
+	for _, t := range tables {
+		_, strategy := t.Guarded()
+		w.begun = w.begun || strategy != guard.Auto
+		t.mu.Lock()
+		w.removed += t.removed
+		t.mu.Unlock()
+	}
+}
+
+// declined is a problem about which the user was asked, and did not say yes. It keeps the problem's
+// exit code and next step.
+type declined struct {
+	problem error
+	work    guardWork
+}
+
+func (d *declined) Error() string {
+	if !d.work.begun {
+		return "cancelled: nothing was removed"
+	}
+	return fmt.Sprintf("cancelled: guard has ended, after %s", counted(int(d.work.removed), "confirmed removal"))
+}
+
+func (d *declined) Unwrap() error { return d.problem }
+
+// guardAsking guards all tables for the time of --stop-after. If a table has many overdue items, it
+// asks whether they are to be removed, and begins again. The time of the question does not count.
+func (f limitFlags) guardAsking(ctx context.Context, guardAll func(context.Context, map[string]bool) ([]*guarded, error), ask func(error, guardWork) (string, error)) error {
+	var done guardWork
+	left := f.StopAfter
+	for accepted := map[string]bool{}; ; {
+		within, cancel := ctx, context.CancelFunc(func() {})
+		if f.StopAfter > 0 {
+			within, cancel = context.WithTimeout(ctx, left)
+		}
+		begun := time.Now()
+		tables, err := guardAll(within, accepted)
+		cancel()
+		left -= time.Since(begun)
+		done.add(tables)
+		table, err := ask(err, done)
+		if table == "" {
+			return err
+		}
+		accepted[table] = true
+	}
+}
+
 // askOverdue asks at a terminal whether overdue items are to be removed. Without a terminal, or if
 // the error is about something else, it returns the error.
-func askOverdue(s streams, err error) (table string, failed error) {
+func askOverdue(s streams, err error, done guardWork) (table string, failed error) {
 	var found *guard.Overdue
 	if !errors.As(err, &found) || asTerminal(os.Stdin) == nil {
 		return "", err
 	}
 	fmt.Fprintf(s.err, "%v\n", err)
 	if confirm(s, false, fmt.Sprintf("Remove the overdue items of table %s", found.Table)) != nil {
-		return "", errors.New("cancelled: nothing was removed")
+		return "", &declined{err, done}
 	}
 	return found.Table, nil
 }

@@ -111,7 +111,10 @@ func (c guardRunCommand) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return errors.Join(err, shutDeadlines())
 	}
-	err = c.guardAsking(ctx, s, bar, e, base)
+	base.Removals = &guard.Removals{}
+	err = c.guardAsking(ctx, func(ctx context.Context, accepted map[string]bool) ([]*guarded, error) {
+		return c.guard(ctx, s, bar, e, base, accepted)
+	}, func(err error, done guardWork) (string, error) { return askOverdue(s, err, done) })
 	return errors.Join(err, shutArchive(), shutDeadlines())
 }
 
@@ -180,35 +183,16 @@ type guarded struct {
 	tally
 }
 
-// guardAsking guards all tables. If a table has many overdue items, it asks whether they are to be
-// removed, and begins again.
-func (c guardRunCommand) guardAsking(ctx context.Context, s streams, bar *sharedBar, e *endpoint, base guard.Options) error {
-	if c.StopAfter > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, c.StopAfter)
-		defer cancel()
-	}
-	for accepted := map[string]bool{}; ; {
-		err := c.guard(ctx, s, bar, e, base, accepted)
-		table, err := askOverdue(s, err)
-		if table == "" {
-			return err
-		}
-		accepted[table] = true
-	}
-}
-
-// guard guards all tables. If one fails, all end. Any overdue items of the accepted tables are
-// removed.
-func (c guardRunCommand) guard(ctx context.Context, s streams, bar *sharedBar, e *endpoint, base guard.Options, accepted map[string]bool) error {
+// guard guards all tables, and returns them. If one fails, all end. Any overdue items of the
+// accepted tables are removed.
+func (c guardRunCommand) guard(ctx context.Context, s streams, bar *sharedBar, e *endpoint, base guard.Options, accepted map[string]bool) (tables []*guarded, err error) {
 	if base.Strategy == guard.Schedule {
 		at, err := c.schedulerFlags().connect(ctx, serviceScheduler)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		base.Scheduler = at.scheduler()
 	}
-	var tables []*guarded
 	lines := &guardLines{out: s.out, json: c.JSON}
 	progress := &guardProgress{lines: lines, log: base.Logger, bar: bar, now: time.Now}
 	metrics := admin.NewGuard(func() []admin.GuardTable { return tableMetrics(tables) })
@@ -220,20 +204,19 @@ func (c guardRunCommand) guard(ctx context.Context, s streams, bar *sharedBar, e
 		}
 		o.Observe = t.observer(metrics, name, c.DryRun)
 		o.Progress = progress.observer(name)
-		var err error
 		if t.Guard, err = guard.New(o); err != nil {
-			return misusedOptions(err, optionFlag, "mayfly guard run --help")
+			return nil, misusedOptions(err, optionFlag, "mayfly guard run --help")
 		}
 		metrics.Begin(name)
 		tables = append(tables, t)
 	}
 	stop, err := c.serveMetrics(s, metrics, tables)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer stop()
 	lines.tables = tables
-	return e.adviseGuard(c.runAll(ctx, e, lines, progress))
+	return tables, e.adviseGuard(c.runAll(ctx, e, lines, progress))
 }
 
 // schedulerFlags returns the flags of the Scheduler's endpoint.

@@ -63,8 +63,8 @@ func (c guardUndoCommand) Run(ctx context.Context, s streams) error {
 		p.show(done, total, fmt.Sprintf("%d of about %d items", done, max(total, done)))
 	})
 	p.clear()
-	if ctx.Err() != nil {
-		return advise(fmt.Errorf("interrupted after %d items were put back", report.PutBack), "run the same command again to continue")
+	if err != nil && ctx.Err() != nil {
+		return c.interrupted(s, report)
 	}
 	if isOption(err) {
 		return misusedOptions(err, optionFlag, "mayfly guard undo --help")
@@ -73,7 +73,7 @@ func (c guardUndoCommand) Run(ctx context.Context, s streams) error {
 		return e.adviseGuard(err)
 	}
 	if c.JSON {
-		err = json.NewEncoder(s.out).Encode(report)
+		err = json.NewEncoder(s.out).Encode(undoSummary{report, false})
 	} else {
 		c.print(s, report)
 	}
@@ -139,6 +139,25 @@ func (c guardUndoCommand) lister(s streams, p *progress) func(guard.Restored) {
 		}
 		fmt.Fprintln(s.out, text)
 	}
+}
+
+// undoSummary is the summary in JSON.
+type undoSummary struct {
+	guard.PutBackReport
+	Interrupted bool `json:"interrupted,omitempty"` // there may be more items
+}
+
+// interrupted returns the error of an interrupted run, and prints the summary if it is to be JSON.
+func (c guardUndoCommand) interrupted(s streams, r guard.PutBackReport) error {
+	if c.JSON {
+		if err := json.NewEncoder(s.out).Encode(undoSummary{r, true}); err != nil {
+			return err
+		}
+	}
+	if c.DryRun {
+		return advise(fmt.Errorf("interrupted after %s, of those that would be put back: nothing was changed", counted(int(r.PutBack), "item")), "run the same command again; it begins anew")
+	}
+	return advise(fmt.Errorf("interrupted after %d items were put back", r.PutBack), "run the same command again to continue")
 }
 
 func (c guardUndoCommand) print(s streams, r guard.PutBackReport) {

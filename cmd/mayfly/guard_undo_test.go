@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http/httptest"
@@ -9,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,6 +21,7 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
 	"github.com/mayflydb/mayfly/guard"
+	"github.com/mayflydb/mayfly/guard/journal"
 )
 
 // What guard removes comes back with guard undo, from a directory and from a bucket, although guard
@@ -109,5 +112,74 @@ func TestGuardUndo(t *testing.T) {
 	}
 	if n := len(objects.Contents); n == 0 || n > 20 {
 		t.Errorf("%d objects for %d items", n, items)
+	}
+}
+
+// onFirst calls a function at the first write.
+type onFirst struct {
+	bytes.Buffer
+	do func()
+}
+
+func (f *onFirst) Write(p []byte) (int, error) {
+	if f.Len() == 0 {
+		f.do()
+	}
+	return f.Buffer.Write(p)
+}
+
+// An interrupted dry run does not claim that it has put items back. In JSON the summary is there.
+func TestGuardUndoInterrupted(t *testing.T) {
+	s, err := startServer(t.TempDir(), nil, "--memory")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.kill)
+	db := clientOf(s.url, "any", "any")
+	makeExpiring(t, db, "people")
+	described, err := db.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String("people")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	writer := journal.Dir(dir).Writer("w", func(error) {})
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { writer.Run(ctx) })
+	var writes sync.WaitGroup
+	for i := range 500 {
+		key := fmt.Appendf(nil, `{"id":{"S":"item-%d"}}`, i)
+		e := journal.Entry{Kind: journal.Image, ID: writer.NewID(), At: time.Now(), Table: *described.Table.TableArn, Key: key, Attribute: "expires", Deadline: time.Now(), Item: key}
+		writes.Go(func() {
+			if err := writer.Write(ctx, e); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	writes.Wait()
+	stop()
+	running.Wait()
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"--dry-run"}, "of those that would be put back: nothing was changed"},
+		{[]string{"--dry-run", "--json"}, "of those that would be put back: nothing was changed"},
+	} {
+		ctx, interrupt := context.WithCancel(t.Context())
+		out, log := &onFirst{do: interrupt}, &bytes.Buffer{}
+		code := run(ctx, append([]string{"guard", "undo", "--endpoint", s.url, "--table", "people", "--from", "2020-01-01", dir}, c.args...), out, log)
+		if code != exitError || !strings.Contains(log.String(), c.says) {
+			t.Errorf("%v: exit code %d: %s", c.args, code, log)
+		}
+		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+		last := undoSummary{}
+		if len(c.args) > 1 && (json.Unmarshal([]byte(lines[len(lines)-1]), &last) != nil || !last.Interrupted || last.PutBack != int64(len(lines)-1)) {
+			t.Errorf("after %d items the last line is %s", len(lines)-1, lines[len(lines)-1])
+		}
+	}
+	var log bytes.Buffer
+	if report(&log, guardUndoCommand{}.interrupted(streams{&log, &log}, guard.PutBackReport{PutBack: 2})); !strings.Contains(log.String(), "interrupted after 2 items were put back\n  next: run the same command again to continue") {
+		t.Errorf("it says %s", &log)
 	}
 }

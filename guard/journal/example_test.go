@@ -54,6 +54,9 @@ func show(j *journal.Journal) {
 	w.Note(journal.Entry{Kind: journal.Removed, ID: e.ID, At: at, Table: e.Table, Key: e.Key})
 	stop()
 	running.Wait()
+	if n := w.Dropped(); n > 0 { // the journal could not be written
+		log.Fatal(n, " notes are lost")
+	}
 
 	ctx = context.Background()
 	names, err := j.Files(ctx, at, at)

@@ -265,6 +265,42 @@ func TestFailedWrite(t *testing.T) {
 	}
 }
 
+// Notes beyond the limit are dropped and counted, whether they come while a write fails or after it,
+// and so are all notes if the last write fails.
+func TestDroppedNotes(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "journal")
+	must(t, os.WriteFile(dir, nil, 0o644)) // a file in place of the directory
+	note := func(w *Writer, n int) {
+		for range n {
+			w.Note(Entry{Kind: Kept, ID: "a", At: noon, Table: "arn:t", Key: []byte(`{}`)})
+		}
+	}
+	w := Dir(dir).Writer("w", func(error) {})
+	want := func(n int64) {
+		t.Helper()
+		if got := w.Dropped(); got != n {
+			t.Fatalf("%d notes are dropped, want %d", got, n)
+		}
+	}
+	note(w, notesMax)
+	want(0)
+	note(w, 3)
+	want(3)
+	failed := w.mu.group
+	w.mu.group = newGroup()
+	note(w, 5) // while the write fails
+	w.keep(failed)
+	want(8)
+	if err := w.flush(t.Context()); err == nil {
+		t.Fatal("the write succeeds")
+	}
+	want(8)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	w.Run(ended)
+	want(8 + notesMax)
+}
+
 // A file in which a write has failed gets no more entries and keeps only the durable ones.
 func TestAbandonedFile(t *testing.T) {
 	a := &dirAppender{dir: dir(t.TempDir()), label: "w"}

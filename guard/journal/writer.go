@@ -23,9 +23,10 @@ type Writer struct {
 	wake    chan struct{} // has an element when the group has entries
 	mu      struct {
 		sync.Mutex
-		made  int64 // ids
-		group *group
-		ended bool // Run has returned
+		made    int64 // ids
+		group   *group
+		dropped int64 // notes
+		ended   bool  // only the last write is left
 	}
 }
 
@@ -96,17 +97,26 @@ func (w *Writer) Write(ctx context.Context, e Entry) error {
 }
 
 // Note adds an entry to the next write. If the process dies before, the entry is lost. An entry is
-// also dropped while writes fail, if there are too many.
+// also dropped while writes fail, if there are too many, and if the last write fails: see Dropped.
 func (w *Writer) Note(e Entry) {
 	line, err := e.line()
 	if err != nil {
 		return
 	}
 	_, _ = w.add(e.At, func(g *group) {
-		if len(g.notes) < notesMax {
-			g.notes = append(g.notes, line)
+		if len(g.notes) >= notesMax {
+			w.mu.dropped++
+			return
 		}
+		g.notes = append(g.notes, line)
 	})
+}
+
+// Dropped returns how many notes will never be written.
+func (w *Writer) Dropped() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.mu.dropped
 }
 
 // add changes the present group and wakes Run.
@@ -177,14 +187,21 @@ func (w *Writer) flush(ctx context.Context) error {
 	return g.err
 }
 
-// keep moves the notes of a failed group into the next one.
+// keep moves the notes of a failed group into the next one, if there is a next one.
 func (w *Writer) keep(failed *group) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.mu.ended {
+		w.mu.dropped += int64(len(failed.notes))
+		return
+	}
 	next := w.mu.group
 	if next.at.IsZero() { // else the name of a file would be older than its entries by the outage
 		next.at = failed.at
 	}
 	next.notes = append(failed.notes, next.notes...)
-	next.notes = next.notes[:min(len(next.notes), notesMax)]
+	if more := len(next.notes) - notesMax; more > 0 {
+		w.mu.dropped += int64(more)
+		next.notes = next.notes[:notesMax]
+	}
 }

@@ -21,6 +21,7 @@ type Count struct {
 	Read    int64 // items
 	Overdue int64 // of them
 	Whole   bool  // all items were read
+	Late    bool  // Read ended because of its time, not of the number of items
 	// some of the overdue ones, at most ExamplesMost
 	Examples []armed.Entry
 }
@@ -28,15 +29,18 @@ type Count struct {
 // ExamplesMost is the number of examples in a Count.
 const ExamplesMost = 10
 
-const (
-	parts   = 4                // that are read side by side
-	timeMax = 10 * time.Second // after it, no further page is read
-)
+const parts = 4 // that are read side by side
+
+// Limits end a Read, besides the pages that are under way.
+type Limits struct {
+	Items int64
+	Time  time.Duration
+}
 
 // Read reads a table, or an index if it is named, and counts the items whose deadlines are before an
-// instant in ms. It ends after so many items, besides the pages that are under way, or after 10
-// seconds. A part of a table is a fair sample: scans return items in the order of their keys' hashes.
-func Read(ctx context.Context, e *strategy.Env, index string, before, most int64) (Count, error) {
+// instant in ms, up to a limit. A part of a table is a fair sample: scans return items in the order of
+// their keys' hashes.
+func Read(ctx context.Context, e *strategy.Env, index string, before int64, most Limits) (Count, error) {
 	c := &counter{Reader: e.NewReader(e.MaxRCU), index: index, before: before, most: most, elapsed: clock.Stopwatch()}
 	c.mu.Whole = true
 	err := strategy.Parallel(ctx, parts, parts, c.part)
@@ -48,7 +52,7 @@ type counter struct {
 	*strategy.Reader
 	index   string // "": the table itself
 	before  int64
-	most    int64 // items to read
+	most    Limits
 	elapsed clock.Elapsed
 	mu      struct {
 		sync.Mutex
@@ -76,7 +80,7 @@ func (c *counter) part(ctx context.Context, i int) error {
 		if enough {
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			c.mu.Whole = false
+			c.mu.Whole, c.mu.Late = false, c.mu.Late || c.mu.Read < c.most.Items
 			return nil
 		}
 	}
@@ -97,5 +101,5 @@ func (c *counter) add(items []map[string]types.AttributeValue, read int) (enough
 			c.mu.Examples = append(c.mu.Examples, one)
 		}
 	}
-	return c.mu.Read >= c.most || c.elapsed() >= timeMax
+	return c.mu.Read >= c.most.Items || c.elapsed() >= c.most.Time
 }
