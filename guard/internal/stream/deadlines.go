@@ -9,9 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"maps"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -414,32 +412,31 @@ func (s *store) batch(ctx context.Context, puts, drops []*row) (again []types.Wr
 	return s.write(ctx, all)
 }
 
-const getMax = 100 // of BatchGetItem
+const transactionMax = 100 // of TransactWriteItems
 
-// missing returns the rows, of up to 100, that the table does not have.
-func (s *store) missing(ctx context.Context, rows []*row) (missing []*row, err error) {
-	ask := types.KeysAndAttributes{ConsistentRead: aws.Bool(true), ProjectionExpression: aws.String("#p, #a"),
-		ExpressionAttributeNames: map[string]string{"#p": attrPart, "#a": attrAt}}
-	name := func(item map[string]types.AttributeValue) string {
-		return attr.String(item[attrPart]) + " " + attr.String(item[attrAt])
-	}
-	left := map[string]*row{}
+// insert writes up to 100 rows of a scan in one transaction. If the table has some of them, it writes
+// none, and returns the others.
+func (s *store) insert(ctx context.Context, rows []*row) (again []*row, err error) {
+	in := &dynamodb.TransactWriteItemsInput{}
 	for _, e := range rows {
-		k := s.keyOf(e)
-		left[name(k)] = e
-		ask.Keys = append(ask.Keys, k)
+		in.TransactItems = append(in.TransactItems, types.TransactWriteItem{Put: &types.Put{
+			TableName: &s.spec.Name, Item: s.item(e), ConditionExpression: aws.String("attribute_not_exists(#p)"), ExpressionAttributeNames: map[string]string{"#p": attrPart},
+		}})
 	}
-	for len(ask.Keys) > 0 {
-		out, err := s.db.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{s.spec.Name: ask}})
-		if err != nil {
-			return nil, err
-		}
-		for _, item := range out.Responses[s.spec.Name] {
-			delete(left, name(item))
-		}
-		ask.Keys = out.UnprocessedKeys[s.spec.Name].Keys
+	_, err = s.db.TransactWriteItems(ctx, in)
+	cancelled, ok := errors.AsType[*types.TransactionCanceledException](err)
+	if !ok {
+		return nil, err
 	}
-	return slices.Collect(maps.Values(left)), nil
+	for i, why := range cancelled.CancellationReasons {
+		if aws.ToString(why.Code) != "ConditionalCheckFailed" {
+			again = append(again, rows[i])
+		}
+	}
+	if len(again) == len(rows) {
+		return again, err
+	}
+	return again, nil
 }
 
 func (s *store) write(ctx context.Context, all []types.WriteRequest) (again []types.WriteRequest, err error) {

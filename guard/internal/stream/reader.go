@@ -223,10 +223,8 @@ func (s *Strategy) put(ctx context.Context, puts, drops []*row) error {
 	switch {
 	case !s.local:
 	case len(puts) > 0 && puts[0].by == "":
-		return s.putMissing(ctx, puts)
+		return s.insert(ctx, puts)
 	default:
-		s.found.RLock()
-		defer s.found.RUnlock()
 		return s.storeBatches(ctx, puts, drops)
 	}
 	return strategy.Parallel(ctx, len(puts)+len(drops), parallel, func(ctx context.Context, i int) error {
@@ -237,22 +235,24 @@ func (s *Strategy) put(ctx context.Context, puts, drops []*row) error {
 	})
 }
 
-// putMissing writes a scan's rows into the worker's own table, except for rows that it already has: a
-// record's row is newer than the scan's. No record's row is written between the read and the write.
-func (s *Strategy) putMissing(ctx context.Context, puts []*row) error {
-	s.found.Lock()
-	defer s.found.Unlock()
-	chunks := slices.Collect(slices.Chunk(puts, getMax))
+// insert writes a scan's rows into the worker's own table, except for rows that it already has: a
+// record's row is newer than the scan's.
+func (s *Strategy) insert(ctx context.Context, puts []*row) error {
+	chunks := slices.Collect(slices.Chunk(puts, transactionMax))
 	return strategy.Parallel(ctx, len(chunks), parallel, func(ctx context.Context, i int) error {
-		var missing []*row
-		err := s.persist(ctx, "BatchGetItem", func() (err error) {
-			missing, err = s.store.missing(ctx, chunks[i])
-			return err
-		})
-		if err != nil {
-			return err
+		for left := chunks[i]; len(left) > 0; {
+			err := s.persist(ctx, "TransactWriteItems", func() (err error) {
+				again, err := s.store.insert(ctx, left)
+				if err == nil {
+					left = again
+				}
+				return err
+			})
+			if err != nil {
+				return err
+			}
 		}
-		return s.storeBatches(ctx, missing, nil)
+		return nil
 	})
 }
 

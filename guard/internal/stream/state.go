@@ -39,12 +39,9 @@ type Strategy struct {
 	cleaner  cleaner
 	rescan   chan struct{} // has an element when a scan may be wanted
 	lag      strategy.Lag
-	// with local: scans write their rows under Lock, and records theirs under RLock, so that no scan
-	// overwrites a record's row
-	found sync.RWMutex
-	all   sync.WaitGroup
-	stop  context.CancelCauseFunc
-	mu    struct {
+	all      sync.WaitGroup
+	stop     context.CancelCauseFunc
+	mu       struct {
 		sync.Mutex
 		known Settings // as they were last read; set stays as it was at the start
 		// when an owner last wanted a scan because its watermark was old, ms; 0: never
