@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
@@ -188,7 +189,7 @@ func (s *store) ensureDivisions(ctx context.Context, now int64, set Settings, wa
 		if err != nil {
 			return nil, err
 		}
-		next := &division{number: 2, partitions: max(wanted, partitionsDefault), spread: spreadDefault, since: now}
+		next := &division{number: 2, partitions: cmp.Or(wanted, partitionsDefault), spread: spreadDefault, since: now}
 		if len(all) > 0 {
 			newest := all[len(all)-1]
 			if wanted <= newest.partitions {
@@ -197,14 +198,9 @@ func (s *store) ensureDivisions(ctx context.Context, now int64, set Settings, wa
 			if next.number = newest.number + 1; len(all) == divisionsMax {
 				return nil, tooManyDivisions(all)
 			}
-		} else {
-			if wanted > 0 {
-				next.partitions = wanted
-			}
-			if now-set.born > minute { // the divisions were deleted, and with them the places of the deadlines
-				if err := s.wantScan(ctx, set); err != nil {
-					return nil, err
-				}
+		} else if now-set.born > minute { // the divisions were deleted, and with them the places of the deadlines
+			if err := s.wantScan(ctx, set); err != nil {
+				return nil, err
 			}
 		}
 		if err := s.replaceDivisions(ctx, text, append(all, next)); err != nil {

@@ -50,6 +50,7 @@ func TestDivisionsGrow(t *testing.T) {
 	want(Settings{born: 1}, 0, "2/16/4/5")
 	s.label = "new and small"
 	want(Settings{born: 1}, 2, "2/2/4/5")
+	want(Settings{born: 1}, 4, "2/2/4/5 3/4/4/5")
 }
 
 // A damaged list of divisions is refused.
