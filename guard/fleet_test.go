@@ -164,3 +164,30 @@ func TestFleetSplitLeases(t *testing.T) {
 		})
 	}
 }
+
+// In a fleet at peace, each deadline is tried by one worker, also one that is due before the owner of
+// its partition polls again: its reader has armed it.
+func TestFleetTriesOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		a := w.join("a")
+		w.awaitShares("a:16")
+		b := w.join("b")
+		w.awaitShares("a:8 b:8")
+		awaitScanned(t, w.DynamoDB())
+		const rounds, items = 10, 40
+		for i := range rounds {
+			w.fill(fmt.Sprint("now", i), items, w.in(0))
+			await(t, "all is gone", func() bool { return w.count() == 0 })
+			w.fill(fmt.Sprint("near", i), items, w.in(2))
+			for range 20 { // steadily, as owners wait for the duration of a lease
+				w.advance(100 * time.Millisecond)
+				time.Sleep(100 * time.Millisecond)
+			}
+			await(t, "all is gone", func() bool { return w.count() == 0 })
+		}
+		if x, y := a.Stats(), b.Stats(); x.Counts[Removed]+y.Counts[Removed] != 2*rounds*items || x.Counts[Refused]+y.Counts[Refused] != 0 {
+			t.Errorf("%d and %d were removed, of %d; %d and %d attempts were refused", x.Counts[Removed], y.Counts[Removed], 2*rounds*items, x.Counts[Refused], y.Counts[Refused])
+		}
+	})
+}

@@ -81,12 +81,16 @@ func (s *Strategy) cleans(ctx context.Context) {
 	all, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	defer context.AfterFunc(ctx, func() { clock.AfterFunc(cleanLimit, end) })()
+	patient := cleanPatient
+	if !s.alone { // the owner leaves a claimed row for the duration of a lease
+		patient = min(patient, s.Leases.Duration/2)
+	}
 	for {
 		select {
 		case <-s.cleaner.wake:
 		case <-ctx.Done():
 		}
-		for waited := time.Duration(0); s.Armed.Next() <= s.Now() && waited < cleanPatient && ctx.Err() == nil; waited += cleanPause {
+		for waited := time.Duration(0); s.Armed.Next() <= s.Now() && waited < patient && ctx.Err() == nil; waited += cleanPause {
 			clock.Pause(cleanPause, ctx.Done())
 		}
 		rows := s.toClean()

@@ -50,9 +50,8 @@ type arming struct {
 
 func (a *arming) Arm(e armed.Entry) { a.entries = append(a.entries, e) }
 
-// A finished row of the inbox that waits for the cleaner is not armed again, however many polls find
-// it; another row of the same deadline is. Once the cleaner has tried, the row is armed if it is
-// still found.
+// A finished row of the inbox is not armed again, however many polls find it; another row of the
+// same deadline is. If the cleaner has not deleted the row, it is deleted when it is found again.
 func TestFinishedRowsAwaitTheCleaner(t *testing.T) {
 	g := &arming{}
 	s := New(&strategy.Env{Guard: g, Table: &table.Table{}}, nil)
@@ -60,25 +59,25 @@ func TestFinishedRowsAwaitTheCleaner(t *testing.T) {
 	p := s.store.newest().parts[0]
 	found := func(tag int64) *row { return &row{key: "S\x01a", at: 1000, tag: tag, inbox: true} }
 	r := found(1)
-	p.armFound(r)
+	p.armFound(r, false)
 	r.Finished(armed.Entry{}, armed.Removed)
 	for range 3 {
-		p.armFound(found(1))
+		p.armFound(found(1), false)
 	}
 	if len(g.entries) != 1 {
 		t.Errorf("the row is armed %d times", len(g.entries))
 	}
-	p.armFound(found(2))
+	p.armFound(found(2), false)
 	if len(g.entries) != 2 {
 		t.Error("a new row is not armed")
 	}
 	for _, r := range s.toClean() {
 		r.cleaned()
 	}
-	clear(s.shelfOf("S\x01a").items)
-	p.armFound(found(1))
-	if len(g.entries) != 3 {
-		t.Error("a row that was not deleted is not armed again")
+	clear(p.mu.finished[0])
+	p.armFound(found(1), false)
+	if again := s.toClean(); len(g.entries) != 2 || len(again) != 1 || again[0].tag != 1 || !again[0].inbox {
+		t.Errorf("a row that was not deleted: armed %d times, %d to delete", len(g.entries)-1, len(again))
 	}
 }
 

@@ -35,8 +35,8 @@ import (
 //	<label>/<p>           <bucket>        partition p may have deadlines in this bucket
 //	<label>/<p>           <ms>/<key>      a deadline that was due, or nearly, when it was written: the
 //	                                      partition's inbox, which sorts before the buckets
-//	<label>/<p>/<bucket>  <ms>/<key>      another deadline: v, ver, by, tag, and key if it is too long
-//	                                      for at
+//	<label>/<p>/<bucket>  <ms>/<key>      another deadline: v, ver, by, tag, claim, and key if it is
+//	                                      too long for at
 //
 // label is the guarded table's ARN; p the number of the division, a dot, and the hash of the item's
 // key modulo the number of partitions; bucket the deadline's minute and the number of one of the
@@ -59,8 +59,9 @@ const (
 	attrValue   = "v"   // the item's TTL value; absent if it is the deadline in whole seconds
 	attrVersion = "ver" // the version attribute as JSON; absent if the item has none
 	attrBy      = "by"
-	attrTag     = "tag" // a hash of by
-	attrKey     = "key" // the item's key, if at has its hash
+	attrTag     = "tag"   // a hash of by
+	attrKey     = "key"   // the item's key, if at has its hash
+	attrClaim   = "claim" // the worker that has armed the row, and when; absent if the owner is to arm it
 
 	sortKeyMax = 1000 // bytes; the API allows 1,024
 
@@ -82,6 +83,7 @@ type row struct {
 	by    string
 	tag   int64 // hash of the record that wrote it
 	inbox bool
+	mine  bool // this worker arms it, also if it does not own the partition
 
 	p    *partition // set while the row is in memory
 	next *row       // the item's next deadline in memory
@@ -144,6 +146,7 @@ type store struct {
 	leases    lease.Options // the table of leases beside it
 	label     string
 	divisions atomic.Pointer[[]*division] // the oldest first
+	claim     func() string               // nil: rows are not claimed
 }
 
 // live returns the divisions, the oldest first.
@@ -232,6 +235,9 @@ func (s *store) item(e *row) map[string]types.AttributeValue {
 	}
 	if d.Version != "" {
 		item[attrVersion] = attr.S(d.Version)
+	}
+	if e.mine && s.claim != nil {
+		item[attrClaim] = attr.S(s.claim())
 	}
 	if _, whole := sortKey(e.at, e.key); !whole {
 		item[attrKey] = attr.B([]byte(e.key))

@@ -58,7 +58,7 @@ func (s *Strategy) join(ctx context.Context, d *division) {
 // the oldest one if it is empty.
 func (s *Strategy) watchDivisions(ctx context.Context) {
 	live := s.store.live()
-	if s.alone && len(live) == 1 && len(s.ended) == 0 {
+	if s.alone && len(live) == 1 && len(s.gone) == 0 {
 		return
 	}
 	all, text, err := s.store.readDivisions(ctx, s.Known())
@@ -89,7 +89,7 @@ func (s *Strategy) redivide(ctx context.Context, all []*division) {
 	for _, d := range ended {
 		d.leave()
 	}
-	s.ended = append(s.ended, ended...)
+	s.gone = append(s.gone, ended...)
 	s.triedEnd = s.Now()
 }
 
@@ -97,8 +97,8 @@ func (s *Strategy) redivide(ctx context.Context, all []*division) {
 // these leases. A worker that does would take them again, begin where the division began, and request
 // a scan because that is long ago.
 func (s *Strategy) forgetEnded(ctx context.Context) error {
-	for ; len(s.ended) > 0; s.ended = s.ended[1:] {
-		if err := lease.Clear(ctx, s.store.db, s.store.name(s.ended[0].leases()), s.store.leases); err != nil {
+	for ; len(s.gone) > 0; s.gone = s.gone[1:] {
+		if err := lease.Clear(ctx, s.store.db, s.store.name(s.gone[0].leases()), s.store.leases); err != nil {
 			return err
 		}
 	}

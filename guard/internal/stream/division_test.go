@@ -96,11 +96,11 @@ func TestDivisionsWithTheSameInstant(t *testing.T) {
 		version := func(v string) *row { return &row{key: "S\x01a", at: 1000, tag: 1, texts: &texts{version: v}} }
 		find := func(newerFirst bool) {
 			if !newerFirst {
-				older.armFound(version("1"))
+				older.armFound(version("1"), false)
 			}
-			newer.armFound(version("2"))
+			newer.armFound(version("2"), false)
 			if newerFirst {
-				older.armFound(version("1"))
+				older.armFound(version("1"), false)
 			}
 		}
 		find(newerFirst)

@@ -93,7 +93,7 @@ func TestChainsAcrossDivisions(t *testing.T) {
 			slices.Reverse(order)
 		}
 		for _, i := range order {
-			parts[i].armFound(rows[i])
+			parts[i].armFound(rows[i], false)
 		}
 		if last := g.entries[len(g.entries)-1]; last.At != 1000 {
 			t.Errorf("new first %v: the deadline %d is armed last", newFirst, last.At)

@@ -23,9 +23,10 @@ import (
 //
 // The owner may poll rarely, and costs little when nothing is due, because the reader of the stream
 // arms its own deadlines that are due before the owner's next poll. So nothing is late for lack of
-// a poll. A poll is needed for the deadlines of a reader that has died. Every 5/4 of a lease is
-// enough, because other workers take over its leases no sooner. A poll of an empty partition is one
-// query, of the inbox and the directory together.
+// a poll. The owner leaves these to the reader: see claim. A poll is needed for the deadlines of a
+// reader that has died, and every owner polls when it is found to be dead. Otherwise every 5/4 of a
+// lease is enough, because other workers take over its leases no sooner. A poll of an empty partition
+// is one query, of the inbox and the directory together.
 //
 // The owner's watermark is the checkpoint of its lease: all deadlines before it are finished, and
 // the next owner begins there. No deadline is written before the watermark, because one that is due
@@ -55,6 +56,7 @@ type owner struct {
 	found    bool   // there was something in the table since the watermark was saved
 	inbox    string // where the next poll of the inbox continues
 	starved  bool   // there was no room for all
+	claimed  int64  // the earliest row outside the inbox that the last poll left to another worker
 }
 
 // own polls until ctx is done or the lease is lost.
@@ -94,7 +96,7 @@ func (p *partition) begin(from int64) {
 }
 
 // leave ends the ownership. Deadlines that are due in a moment stay armed, so the change makes
-// nothing late.
+// nothing late, and so do those that the next owner leaves to this worker.
 func (p *partition) leave() {
 	p.mu.Lock()
 	p.mu.owned = false
@@ -104,7 +106,7 @@ func (p *partition) leave() {
 	p.shelves(func(at *shelf) {
 		for k := range at.items {
 			for c := (&chain{on: at, key: k}); c.get() != nil; {
-				if n := c.get(); n.p == p && (n.at < now || n.at >= now+p.s.horizon) {
+				if n := c.get(); n.p == p && !n.mine && (n.at < now || n.at >= now+p.s.horizon) {
 					p.s.takeLocked(c, n, true)
 				} else {
 					c.move()
@@ -124,7 +126,7 @@ func (p *partition) endTrackLocked() {
 func (o *owner) poll(ctx context.Context) (err error) {
 	now := o.s.Now()
 	from, to := o.raise(now)
-	o.starved, o.polledAt = false, now
+	o.starved, o.polledAt, o.claimed = false, now, math.MaxInt64
 	defer func() {
 		if err != nil {
 			o.lower(from) // the next poll begins there again
@@ -158,7 +160,7 @@ func (o *owner) polled(now int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.begun = true
-	o.from = max(o.from, min(now, o.mu.loaded))
+	o.from = max(o.from, min(now, o.mu.loaded, o.claimed))
 	if o.s.alone { // the next poll covers deadlines that were not armed before
 		o.endTrackLocked()
 	}
@@ -200,6 +202,10 @@ func (o *owner) pollMinute(ctx context.Context, buckets []int64, from, to int64)
 		next, stop := iter.Pull(func(yield func(*row) bool) {
 			failure := s.query(ctx, s.bucket(o.d, o.number, b), sortText(from), sortText(to), 0, func(item map[string]types.AttributeValue) bool {
 				r, ok := o.read(item)
+				if ok && o.isClaimed(r, item) {
+					o.claimed = min(o.claimed, r.at)
+					return true
+				}
 				return !ok || yield(r)
 			})
 			err = cmp.Or(err, failure)
@@ -223,7 +229,7 @@ func (o *owner) pollMinute(ctx context.Context, buckets []int64, from, to int64)
 			o.lower(heads[first].at)
 			break
 		}
-		o.armFound(heads[first])
+		o.armFound(heads[first], false)
 		heads[first], _ = nexts[first]()
 	}
 	return err
@@ -244,7 +250,7 @@ func (o *owner) pollInbox(ctx context.Context, from, to int64) (buckets []int64,
 			return true
 		}
 		r, ok := o.read(item)
-		if !ok {
+		if !ok || o.isClaimed(r, item) {
 			return true
 		}
 		if o.s.Room() == 0 {
@@ -252,7 +258,7 @@ func (o *owner) pollInbox(ctx context.Context, from, to int64) (buckets []int64,
 			return false
 		}
 		r.inbox = true
-		o.armFound(r)
+		o.armFound(r, false)
 		return true
 	})
 	if err == nil && o.inbox != "" {
@@ -365,7 +371,7 @@ func (o *owner) forget(ctx context.Context, to int64) error {
 		err := o.s.store.query(ctx, o.s.store.bucket(o.d, o.number, b), sortText(m), sortText(m+minute), 0, func(item map[string]types.AttributeValue) bool {
 			left = true
 			if r, ok := o.read(item); ok && o.s.Room() > 0 {
-				o.armFound(r)
+				o.armFound(r, true)
 			}
 			return true
 		})

@@ -46,13 +46,18 @@ func (p *partition) arm(r *row) {
 
 // armFound arms a row that was found in the table, unless its deadline has ended since the query
 // began, or shortly before, or its row waits for the cleaner. In a backlog the cleaner is late, and
-// trying such rows again at each poll would only make the backlog longer.
-func (p *partition) armFound(r *row) {
+// trying such rows again at each poll would only make the backlog longer. A row whose attempt has
+// ended is not tried again, but deleted if nothing else deletes it: if it is in the inbox, or old.
+func (p *partition) armFound(r *row, old bool) {
 	at := p.s.shelfOf(r.key)
 	at.Lock()
 	defer at.Unlock()
-	if !p.hasEnded(r) {
+	switch {
+	case p.hasEnded(r):
+	case !p.s.ended.has(r):
 		p.armLocked(at, r)
+	case r.inbox || old:
+		p.s.clean(&row{key: r.key, at: r.at, tag: r.tag, inbox: r.inbox, p: p})
 	}
 }
 
@@ -81,11 +86,11 @@ func (p *partition) armLocked(on *shelf, r *row) {
 		return // it stands for the same attempt; the row that stays in the table is refused and deleted
 	} else if same != nil && same.at == r.at && same.p == r.p {
 		if r.tag == same.tag && r.inbox == same.inbox || r.tag == 0 {
-			same.inbox = same.inbox || r.inbox
+			same.inbox, same.mine = same.inbox || r.inbox, same.mine || r.mine
 			return // it is known already, or from a scan, which has no newer information
 		}
 		r.next, same.next = same.next, nil
-		r.inbox = r.inbox || same.inbox
+		r.inbox, r.mine = r.inbox || same.inbox, r.mine || same.mine
 	} else {
 		r.next = same
 	}
@@ -193,6 +198,9 @@ func (r *row) Finished(_ armed.Entry, how armed.Outcome) {
 	table := &row{key: r.key, at: r.at, tag: r.tag, p: p}
 	inbox := r.inbox
 	p.noteFinished(r, finished{tag: r.tag})
+	if how != armed.Failed {
+		p.s.ended.add(r)
+	}
 	at.Unlock()
 	if inbox && how != armed.Failed {
 		p.s.clean(r)

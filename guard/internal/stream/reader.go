@@ -153,15 +153,31 @@ func (s *Strategy) entryOf(image map[string]streamtypes.AttributeValue) (armed.E
 }
 
 // write puts rows into the table and deletes others. It arms those that an owner would see too
-// late.
+// late. A record that is read again may show a deadline whose attempt has ended: it needs no row.
 func (s *Strategy) write(ctx context.Context, puts, drops []*row) error {
-	d := s.store.newest()
+	puts = slices.DeleteFunc(puts, s.ended.has)
+	d, soon := s.store.newest(), s.Now()+s.soon
 	for _, e := range puts {
 		e.p = d.parts[d.partitionOf(e.key)]
+		e.mine = !s.alone && (e.inbox || e.at < soon)
 	}
 	if err := s.noteBuckets(ctx, puts); err != nil {
 		return err
 	}
+	if s.local || len(puts) == 0 || puts[0].by == "" {
+		return s.putAndArm(ctx, puts, drops)
+	}
+	return strategy.Parallel(ctx, len(puts)+len(drops), parallel, func(ctx context.Context, i int) error {
+		if i < len(puts) {
+			return s.putAndArm(ctx, puts[i:i+1], nil)
+		}
+		return s.putAndArm(ctx, nil, drops[i-len(puts):i-len(puts)+1])
+	})
+}
+
+// putAndArm puts rows, and arms them only then: in a fleet, one that took many attempts delays no
+// other.
+func (s *Strategy) putAndArm(ctx context.Context, puts, drops []*row) error {
 	if err := s.put(ctx, puts, drops); err != nil {
 		return err
 	}
@@ -169,7 +185,7 @@ func (s *Strategy) write(ctx context.Context, puts, drops []*row) error {
 	now := s.Now()
 	for _, e := range puts {
 		if !e.inbox && e.at < now+margin {
-			e.inbox = true
+			e.inbox, e.mine = true, !s.alone
 			slow = append(slow, e)
 		}
 	}
@@ -177,7 +193,8 @@ func (s *Strategy) write(ctx context.Context, puts, drops []*row) error {
 		return err
 	}
 	for _, e := range puts {
-		if e.inbox || e.p.arms(e.at, now+s.soon) {
+		// an owner that found the row meanwhile may have ended it already
+		if (e.inbox || e.mine || e.p.arms(e.at, now+s.soon)) && !s.ended.has(e) {
 			if err := s.AwaitRoom(ctx, 1); err != nil {
 				return err
 			}

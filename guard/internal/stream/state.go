@@ -35,8 +35,11 @@ type Strategy struct {
 	// of watchTable: when it last tried to end the oldest division, ms, and the ended divisions whose
 	// leases are still stored
 	triedEnd int64
-	ended    []*division
+	gone     []*division
 	cleaner  cleaner
+	ended    *ended
+	me       string        // this worker in claims
+	crews    sync.Map      // by kind of leases, the short names of the workers that share them
 	rescan   chan struct{} // has an element when a scan may be wanted
 	lag      strategy.Lag
 	all      sync.WaitGroup

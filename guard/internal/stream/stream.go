@@ -55,6 +55,11 @@ func New(e *strategy.Env, local *dynamodb.Client) *Strategy {
 		label += "/dry-run"
 	}
 	s.store = newStore(e, local, label)
+	s.ended = newEnded()
+	if !s.alone {
+		s.me = shortName(e.Leases.Owner)
+		s.store.claim = s.claim
+	}
 	s.cleaner.wake = make(chan struct{}, 1)
 	for i := range s.shelves {
 		s.shelves[i].items = map[armed.Key]*row{}
@@ -166,7 +171,7 @@ func (s *Strategy) noStream(message string) *table.Problem {
 // leases returns the leases of a kind of share.
 func (s *Strategy) leases(kind string) *lease.Leases {
 	o := s.leaseOptions()
-	o.CrewChanged = s.nudgeAll
+	o.CrewChanged = func(workers []string) { s.met(kind, workers) }
 	o.Fatal = func(err error) bool { return s.problem("PutItem and Query on "+o.TableName(), err) != nil }
 	return lease.New(s.store.db, s.store.name(kind), o)
 }
@@ -213,9 +218,14 @@ func (s *Strategy) watchTable(ctx context.Context) error {
 	}
 }
 
-// nudgeAll wakes all owners of this worker, because another worker has come or gone. The deadlines
-// that a departed reader had armed are gone with it.
-func (s *Strategy) nudgeAll() {
+// met is called when a worker has come or gone, with all workers that share leases of a kind. It
+// wakes all owners of this worker: the deadlines that a departed reader had armed are gone with it.
+func (s *Strategy) met(kind string, workers []string) {
+	crew := map[string]bool{}
+	for _, w := range workers {
+		crew[shortName(w)] = true
+	}
+	s.crews.Store(kind, crew)
 	for _, d := range s.store.live() {
 		for _, p := range d.parts {
 			strategy.Nudge(p.wake)

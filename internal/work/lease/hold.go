@@ -164,7 +164,7 @@ func (h *holder) look(ctx context.Context) (left int, next time.Duration, err er
 	}
 	if !slices.Equal(workers, h.workers) {
 		h.workers = workers
-		h.leases.o.CrewChanged()
+		h.leases.o.CrewChanged(workers)
 	}
 	share := Share(len(rows), workers, h.leases.Owner())
 	mine := h.own(share)

@@ -22,9 +22,9 @@ type Options struct {
 	// the table of leases: all workers use the same name. Default: TableName, billed on demand
 	Table ensure.Settings
 
-	Fatal       func(error) bool // errors of the table that end Hold. Default: none; it retries
-	CrewChanged func()           // called by Hold when a worker has come or gone. Default: none
-	Logger      *slog.Logger     // of Hold. Default: nothing is logged
+	Fatal       func(error) bool       // errors of the table that end Hold. Default: none; it retries
+	CrewChanged func(workers []string) // called by Hold when a worker has come or gone. Default: none
+	Logger      *slog.Logger           // of Hold. Default: nothing is logged
 }
 
 const (
@@ -48,7 +48,7 @@ func (o Options) withDefaults() Options {
 		o.Fatal = func(error) bool { return false }
 	}
 	if o.CrewChanged == nil {
-		o.CrewChanged = func() {}
+		o.CrewChanged = func([]string) {}
 	}
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	return o
