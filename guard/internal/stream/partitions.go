@@ -166,7 +166,9 @@ func (p *partition) isOld() bool { return p.d != p.s.store.newest() }
 // armed; if there is none, disarm takes n out of the armed deadlines.
 func (s *Strategy) takeLocked(c *chain, n *row, disarm bool) {
 	c.set(n.next)
-	n.p.held.Add(-1)
+	if n.p.held.Add(-1) == 0 {
+		n.p.pollOn()
+	}
 	switch {
 	case !c.first:
 	case n.next != nil:
@@ -250,6 +252,16 @@ func (p *partition) room() int {
 		room = min(room, max(p.s.Armed.Most*2/3/p.d.partitions, 1)-int(p.held.Load()))
 	}
 	return max(room, 0)
+}
+
+// pollOn wakes an owner that has stopped for lack of room, since the partition has no rows in memory
+// any more.
+func (p *partition) pollOn() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mu.partly {
+		strategy.Nudge(p.wake)
+	}
 }
 
 // knows reports whether a bucket is in the directory for certain.

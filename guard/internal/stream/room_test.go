@@ -73,6 +73,11 @@ func TestPollsInParts(t *testing.T) {
 				t.Fatalf("every %d ms: %d are armed", step, n)
 			}
 			g.end(armed.Removed)
+			select {
+			case <-o.wake:
+			default:
+				t.Fatalf("every %d ms: the owner does not poll when its deadlines have ended", step)
+			}
 			if must(t, o.poll(t.Context())); !o.starved {
 				break
 			}
