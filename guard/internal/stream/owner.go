@@ -19,7 +19,7 @@ import (
 
 // The owner of a partition polls its deadlines ahead of time, and arms them. In a fleet it polls
 // periodically, since others write deadlines too. A worker that is alone knows every write, and
-// polls only before the next deadline.
+// polls only before the next deadline, or when there is room for more in memory.
 //
 // The owner may poll rarely, and costs little when nothing is due, because the reader of the stream
 // arms its own deadlines that are due before the owner's next poll. So nothing is late for lack of
