@@ -24,8 +24,10 @@ const (
 	lateP50, lateP99, lateRate = 0.0035, 0.0083, 1000.0 // seconds, seconds, a second
 	// the same, with 1,000,000 deadlines armed; the bytes include the garbage collector's share
 	idleBytes, armedBytes = 45e6, 260.0 // of an idle worker; of each armed deadline, besides its key
-	// mayfly guard run --deadlines with 990,000 deadlines due within a minute: 657 MB
-	armedRowBytes = 600.0 // the same, of the stream strategy
+	// mayfly guard run --deadlines with 1,000,000 deadlines due within a minute: 180 MB before the
+	// first is due, with 100,000 armed; and after the scan, before any was armed
+	localBytes    = 120e6
+	armedRowBytes = 600.0 // of each armed deadline of the stream strategy, besides its key
 
 	// go test ./guard/internal/stream -run TestDirectoryIsSmall: its limit
 	diskRowBytes = 100.0 // on disk, with a key of 20 bytes
@@ -42,10 +44,11 @@ const (
 	indexShardsMost  = 10_000
 	leasesMost       = 32 // shares of an index or a scan, hence workers; guard/internal/strategy
 	guardConcurrency = 64.0
-	polls            = 1.25 // of a lease, between two polls of a partition
-	aheadSeconds     = 2.0  // that a poll looks ahead beyond the next one
-	savesPerShard    = 20.0 // checkpoints of a busy shard, a second; internal/work/consume
-	localAhead       = 60.0 // seconds that a worker alone looks ahead
+	polls            = 1.25    // of a lease, between two polls of a partition
+	aheadSeconds     = 2.0     // that a poll looks ahead beyond the next one
+	savesPerShard    = 20.0    // checkpoints of a busy shard, a second; internal/work/consume
+	localAhead       = 60.0    // seconds that a worker alone looks ahead
+	aloneMax         = 150_000 // deadlines in its memory, of which it arms two thirds ahead; guard/internal/stream
 	auditUnitsPerS   = 5.0
 	rowBytes         = 170 // of a row of mayfly.deadlines, besides 4/3 of the key
 	leaseRowBytes    = 220 // of a row of mayfly.leases

@@ -17,7 +17,7 @@ func TestGuardFacts(t *testing.T) {
 		want       float64
 	}{
 		{"internal/armed/armed.go", "entriesMax", armedMax}, {"internal/stream/division.go", "PartitionsMax", partitionsMost}, {"internal/stream/division.go", "spreadDefault", keysPerMinute},
-		{"internal/strategy/env.go", "LeasesMost", leasesMost},
+		{"internal/strategy/env.go", "LeasesMost", leasesMost}, {"internal/stream/stream.go", "armedAlone", aloneMax},
 	} {
 		text, err := os.ReadFile("../guard/" + c.file)
 		if err != nil {

@@ -98,7 +98,7 @@ func (o *GuardSize) columns() map[string]string {
 }
 
 func pageMeasured() string {
-	const follow = "go test -run xxx -bench Follow -benchtime 20000x ./guard"
+	const follow, local = "go test -run xxx -bench Follow -benchtime 20000x ./guard", "mayfly guard --deadlines DIR --max-rcu 1000000"
 	var b strings.Builder
 	fmt.Fprintf(&b, "Measured on %s, on two cores that guard shared with the endpoint:\n\n| Figure of one worker | Value | Command |\n|---|--:|---|\n", guardMeasured)
 	for _, row := range []struct {
@@ -110,11 +110,12 @@ func pageMeasured() string {
 		{"stream records a second, to rows of `mayfly.deadlines`", number(recordsPerS), follow},
 		{"the same, to its own directory", number(localRecordsPerS), follow},
 		{"items of a first scan a second, to rows of `mayfly.deadlines`", number(scannedPerS), follow},
-		{"the same, to its own directory; also taken for scans without rows", number(localScannedPerS), "mayfly guard --deadlines DIR --max-rcu 1000000"},
+		{"the same, to its own directory; also taken for scans without rows", number(localScannedPerS), local},
 		{fmt.Sprintf("lateness at %s a second, spread, p50 and p99", number(lateRate)), fmt.Sprintf("%.1f ms, %.1f ms", lateP50*1000, lateP99*1000), "mayfly bench --only guard"},
 		{"memory of an idle worker", size(idleBytes), "mayfly bench --only guard"},
 		{"memory of an armed deadline, besides its key", number(armedBytes) + " bytes", "mayfly bench --only guard"},
-		{"the same, of the stream strategy", number(armedRowBytes) + " bytes", "mayfly guard --deadlines DIR --max-rcu 1000000"},
+		{"the same, of the stream strategy", number(armedRowBytes) + " bytes", local},
+		{"memory of a worker with a directory of 1,000,000 deadlines, none of them armed", size(localBytes), local},
 		{"disk of a deadline in `--deadlines DIR`, with a key of 20 bytes, at most", number(diskRowBytes) + " bytes", "go test ./guard/internal/stream -run TestDirectoryIsSmall"},
 	} {
 		fmt.Fprintf(&b, "| %s | %s | `%s` |\n", row.name, row.value, row.command)

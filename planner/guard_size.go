@@ -56,7 +56,11 @@ func (l GuardLoad) size(strategy string, p *Prices) GuardSize {
 	if strategy == guardLocal || strategy == guardStream {
 		each = armedRowBytes
 	}
-	s.MemoryBytes = idleBytes + s.Armed*(each+float64(l.KeyBytes))
+	idle := idleBytes
+	if strategy == guardLocal {
+		idle = localBytes
+	}
+	s.MemoryBytes = idle + s.Armed*(each+float64(l.KeyBytes))
 	s.complain(s.Armed > armedMax, "%s deadlines wait in memory; a worker holds %s", number(s.Armed), number(armedMax))
 	s.complain(s.KeyWrites > partitionWrites*fill, "a partition key takes %s write units a second, of %s", number(s.KeyWrites), number(partitionWrites))
 	s.complain(s.KeyReads > partitionReads*fill, "a partition key takes %s read units a second, of %s", number(s.KeyReads), number(partitionReads))
@@ -181,7 +185,7 @@ func (s *sizing) local() {
 	s.perRemoval += s.follow() / s.l.Expirations / localRecordsPerS
 	s.Busy = s.l.Expirations * s.perRemoval
 	s.complain(s.Busy > s.l.most(), "one process is for up to %s expirations a second", number(math.Floor(s.l.most()/s.perRemoval)))
-	s.Armed = s.l.Expirations * localAhead
+	s.Armed = math.Min(s.l.Expirations*localAhead, aloneMax*2/3)
 	s.DiskBytes = s.l.Items * (diskRowBytes + math.Max(float64(s.l.KeyBytes)-20, 0))
 	s.scanned(localScannedPerS, 0)
 }

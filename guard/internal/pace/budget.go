@@ -36,6 +36,8 @@ const (
 	pagesPerSecond = 4
 	// the same of a slow reader: a response costs at least half a unit, and is rounded up to the next
 	slowPages = 0.25
+	// items in a response. A megabyte of small items takes 15 MB when decoded.
+	pageMost = 4000
 )
 
 // NewBudget returns a budget of units per second; 0: no limit.
@@ -119,12 +121,12 @@ func (b *Budget) Cut() {
 	b.mu.rate = max(b.mu.rate/2, b.mu.most*budgetLeast)
 }
 
-// Limit returns the maximum number of items in the next response; nil if there is no limit.
+// Limit returns the maximum number of items in the next response.
 func (b *Budget) Limit() *int32 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.mu.most == 0 {
-		return nil
+		return aws.Int32(pageMost)
 	}
-	return aws.Int32(int32(min(max(b.mu.rate/b.mu.pages/b.mu.each, 1), 100_000)))
+	return aws.Int32(int32(min(max(b.mu.rate/b.mu.pages/b.mu.each, 1), pageMost)))
 }

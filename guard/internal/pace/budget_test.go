@@ -48,8 +48,8 @@ func TestBudget(t *testing.T) {
 	if b.mu.rate < 24 { // a quarter, of before the last second
 		t.Errorf("a share that grows again has a rate of %v", b.mu.rate)
 	}
-	if NewBudget(0).Limit() != nil {
-		t.Error("without a bound, pages have one")
+	if limit := *NewBudget(0).Limit(); limit != pageMost {
+		t.Errorf("without a bound, pages have %d items", limit)
 	}
 	b.Spend(3, nil) // an endpoint that does not return the consumption
 	if b.mu.each != unitsWithout {

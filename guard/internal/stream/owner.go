@@ -19,7 +19,7 @@ import (
 
 // The owner of a partition polls its deadlines ahead of time, and arms them. In a fleet it polls
 // periodically, since others write deadlines too. A worker that is alone knows every write, and
-// polls only before the next deadline.
+// polls only before the next deadline, or when there is room for more in memory.
 //
 // The owner may poll rarely, and costs little when nothing is due, because the reader of the stream
 // arms its own deadlines that are due before the owner's next poll. So nothing is late for lack of
@@ -34,6 +34,8 @@ import (
 // their clock.
 const (
 	starvedEvery = time.Second // between two polls of an owner without room for all deadlines
+	// rows in a page of a poll: the pages of all partitions are in memory at a time
+	pageLeast, pageMost = 64, 250
 	// between two watermarks: a crash repeats the queries of the time between, which find few rows
 	saveMarkEvery  = time.Minute
 	watermarkEvery = time.Hour // a watermark that moves although nothing is due
@@ -57,6 +59,9 @@ type owner struct {
 	inbox    string // where the next poll of the inbox continues
 	starved  bool   // there was no room for all
 	claimed  int64  // the earliest row outside the inbox that the last poll left to another worker
+	// by bucket, the sort keys at which the next poll continues, if the deadlines at the end of the
+	// armed range are armed in part
+	rest map[int64]string
 }
 
 // own polls until ctx is done or the lease is lost.
@@ -92,7 +97,7 @@ func (p *partition) own(ctx context.Context, l *lease.Lease) error {
 func (p *partition) begin(from int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.mu.owned, p.mu.loaded, p.mu.next, p.mu.track = true, from, math.MaxInt64, true
+	p.mu.owned, p.mu.loaded, p.mu.partly, p.mu.next, p.mu.track = true, from, false, math.MaxInt64, true
 }
 
 // leave ends the ownership. Deadlines that are due in a moment stay armed, so the change makes
@@ -116,6 +121,19 @@ func (p *partition) leave() {
 	})
 }
 
+// turnTrackLocked begins to track, and forgets the deadlines that have finished before the last turn.
+func (p *partition) turnTrackLocked() {
+	p.mu.track = true
+	p.mu.finished[0], p.mu.finished[1] = p.mu.finished[1], p.mu.finished[0]
+	clear(p.mu.finished[0])
+}
+
+func (p *partition) turnTrack() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.turnTrackLocked()
+}
+
 func (p *partition) endTrackLocked() {
 	p.mu.track = false
 	clear(p.mu.finished[0])
@@ -125,8 +143,12 @@ func (p *partition) endTrackLocked() {
 // poll arms the deadlines within the horizon.
 func (o *owner) poll(ctx context.Context) (err error) {
 	now := o.s.Now()
+	if o.polledAt = now; o.starved && o.room() == 0 {
+		o.turnTrack()
+		return nil
+	}
 	from, to := o.raise(now)
-	o.starved, o.polledAt, o.claimed = false, now, math.MaxInt64
+	o.starved, o.claimed = false, math.MaxInt64
 	defer func() {
 		if err != nil {
 			o.lower(from) // the next poll begins there again
@@ -161,7 +183,7 @@ func (o *owner) polled(now int64) {
 	defer o.mu.Unlock()
 	o.begun = true
 	o.from = max(o.from, min(now, o.mu.loaded, o.claimed))
-	if o.s.alone { // the next poll covers deadlines that were not armed before
+	if o.s.alone && !o.starved { // the next poll covers deadlines that were not armed before
 		o.endTrackLocked()
 	}
 }
@@ -171,7 +193,31 @@ func (o *owner) polled(now int64) {
 func (o *owner) lower(at int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.mu.loaded = min(o.mu.loaded, at)
+	if at < o.mu.loaded {
+		o.mu.loaded, o.mu.partly = at, false
+	}
+}
+
+// interrupt ends a poll of buckets, because there is no room for the first of their next deadlines.
+// The next poll of a worker that is alone continues there, also among deadlines of one instant: there
+// may be a million, and the rows of the removed ones may still be in the table.
+func (o *owner) interrupt(buckets []int64, heads []*row, first *row) {
+	o.starved = true
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if first.at >= o.mu.loaded {
+		return // a writer had no room for a deadline: the next poll begins there
+	}
+	if o.mu.loaded, o.mu.partly = first.at, o.s.alone; !o.s.alone {
+		return
+	}
+	o.rest = map[int64]string{}
+	for i, b := range buckets {
+		o.rest[b] = sortText(first.at + 1)
+		if r := heads[i]; r != nil && r.at == first.at {
+			o.rest[b], _ = sortKey(r.at, r.key)
+		}
+	}
 }
 
 // raise returns the range of the next poll. From now on, writers arm their deadlines in that range
@@ -179,14 +225,15 @@ func (o *owner) lower(at int64) {
 func (o *owner) raise(now int64) (from, to int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.mu.track = true
-	o.mu.finished[0], o.mu.finished[1] = o.mu.finished[1], o.mu.finished[0]
-	clear(o.mu.finished[0])
+	o.turnTrackLocked()
 	from, to = o.from, now+o.s.horizon
 	if o.s.alone && o.begun {
 		from = o.mu.loaded
 	}
-	o.mu.loaded = max(o.mu.loaded, to)
+	if !o.mu.partly {
+		o.rest = nil
+	}
+	o.mu.loaded, o.mu.partly = max(o.mu.loaded, to), false
 	if o.mu.loaded > to { // the clock has gone back
 		to = o.mu.loaded
 	}
@@ -198,9 +245,10 @@ func (o *owner) raise(now int64) (from, to int64) {
 func (o *owner) pollMinute(ctx context.Context, buckets []int64, from, to int64) (err error) {
 	s := o.s.store
 	heads, nexts := make([]*row, len(buckets)), make([]func() (*row, bool), len(buckets))
+	page := int32(min(max(o.room()/len(buckets), pageLeast), pageMost))
 	for i, b := range buckets {
 		next, stop := iter.Pull(func(yield func(*row) bool) {
-			failure := s.query(ctx, s.bucket(o.d, o.number, b), sortText(from), sortText(to), 0, func(item map[string]types.AttributeValue) bool {
+			failure := s.query(ctx, s.bucket(o.d, o.number, b), cmp.Or(o.rest[b], sortText(from)), sortText(to), page, func(item map[string]types.AttributeValue) bool {
 				r, ok := o.read(item)
 				if ok && o.isClaimed(r, item) {
 					o.claimed = min(o.claimed, r.at)
@@ -224,9 +272,8 @@ func (o *owner) pollMinute(ctx context.Context, buckets []int64, from, to int64)
 		if first < 0 {
 			break
 		}
-		if o.s.Room() == 0 {
-			o.starved = true
-			o.lower(heads[first].at)
+		if o.room() == 0 {
+			o.interrupt(buckets, heads, heads[first])
 			break
 		}
 		o.armFound(heads[first], false)
@@ -241,7 +288,7 @@ func (o *owner) pollInbox(ctx context.Context, from, to int64) (buckets []int64,
 	s := o.s.store
 	begin := max(o.inbox, "0")
 	o.inbox = ""
-	err = s.query(ctx, s.inbox(o.d, o.number), begin, minuteText(to)+"~", 0, func(item map[string]types.AttributeValue) bool {
+	err = s.query(ctx, s.inbox(o.d, o.number), begin, minuteText(to)+"~", pageMost, func(item map[string]types.AttributeValue) bool {
 		o.found = true
 		if b, ok := readBucket(attr.String(item[attrAt])); ok {
 			if b >= minuteOf(from) {
@@ -253,8 +300,9 @@ func (o *owner) pollInbox(ctx context.Context, from, to int64) (buckets []int64,
 		if !ok || o.isClaimed(r, item) {
 			return true
 		}
-		if o.s.Room() == 0 {
+		if o.room() == 0 {
 			o.starved, o.inbox = true, attr.String(item[attrAt])
+			o.lower(from) // the buckets are not polled this time
 			return false
 		}
 		r.inbox = true

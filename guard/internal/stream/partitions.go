@@ -93,6 +93,7 @@ func (p *partition) armLocked(on *shelf, r *row) {
 		r.inbox, r.mine = r.inbox || same.inbox, r.mine || same.mine
 	} else {
 		r.next = same
+		p.held.Add(1)
 	}
 	at.set(r)
 	if at.first {
@@ -170,6 +171,9 @@ func (p *partition) isOld() bool { return p.d != p.s.store.newest() }
 // armed; if there is none, disarm takes n out of the armed deadlines.
 func (s *Strategy) takeLocked(c *chain, n *row, disarm bool) {
 	c.set(n.next)
+	if n.p.held.Add(-1) == 0 {
+		n.p.pollOn()
+	}
 	switch {
 	case !c.first:
 	case n.next != nil:
@@ -234,14 +238,38 @@ func (p *partition) arms(at, soon int64) bool {
 	switch {
 	case at < soon:
 		return true
-	case !p.mu.owned || at >= p.mu.loaded:
+	case !p.mu.owned || at > p.mu.loaded || at == p.mu.loaded && !p.mu.partly:
 		return false
-	case p.s.Room() > 0:
+	case p.room() > 0:
 		return true
 	}
-	p.mu.loaded, p.mu.next = at, math.MinInt64
-	strategy.Nudge(p.wake)
+	if p.mu.next != math.MinInt64 {
+		p.mu.next = math.MinInt64
+		strategy.Nudge(p.wake)
+	}
+	// the poll finds later deadlines again that are armed already, or were
+	p.mu.loaded, p.mu.partly, p.mu.track = at, false, true
 	return false
+}
+
+// room returns how many more of the partition's deadlines may be armed ahead. A worker that is alone
+// limits each partition, so that the armed ones are the earliest of all partitions.
+func (p *partition) room() int {
+	room := p.s.Room()
+	if p.s.alone {
+		room = min(room, max(p.s.Armed.Most*2/3/p.d.partitions, 1)-int(p.held.Load()))
+	}
+	return max(room, 0)
+}
+
+// pollOn wakes an owner that has stopped for lack of room, since the partition has no rows in memory
+// any more.
+func (p *partition) pollOn() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mu.partly {
+		strategy.Nudge(p.wake)
+	}
 }
 
 // knows reports whether a bucket is in the directory for certain.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mayflydb/mayfly/guard/internal/armed"
@@ -71,17 +72,20 @@ type partition struct {
 	d      *division
 	number int
 	wake   chan struct{} // has an element when the owner has to poll again
+	held   atomic.Int64  // rows in memory
 	mu     struct {
 		sync.Mutex
 		owned bool // this worker has the lease
 		// ms: the owner has armed all deadlines before this instant, and arms new ones as they are
 		// written
 		loaded int64
+		partly bool           // and some at it; writers arm theirs, and the next poll the others
 		next   int64          // ms: when the owner polls next, unless it is woken before
 		known  map[int64]bool // buckets that are in the directory for certain
 		// finished deadlines are recorded, because a query may find them once more
 		track bool
-		// by key and instant: finished since the owner's last poll began, and since the one before
+		// by key and instant: finished since the owner's last poll began or found no room, and since the
+		// one before
 		finished [2]map[armed.Entry]finished
 		// finished deadlines whose rows the cleaner still has to delete, by key and instant: the tag
 		// of the row

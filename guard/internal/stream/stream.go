@@ -31,6 +31,12 @@ import (
 const (
 	horizonAlone = 60_000 // ms
 
+	// armedAlone is the maximum number of deadlines in the memory of a worker that is alone. Two
+	// thirds of them may be armed ahead, which is the work of some 15 seconds. Later ones wait in the
+	// deadline table. Such a worker reads each of them once, whenever it does; in a fleet, each poll
+	// reads all that are near.
+	armedAlone = 150_000
+
 	// slack is the time, in ms, that owners and readers look ahead beyond the next poll. It covers
 	// a poll's duration and differences between clocks.
 	slack = 2_000
@@ -49,6 +55,7 @@ func New(e *strategy.Env, local *dynamodb.Client) *Strategy {
 	s.horizon = s.soon
 	if s.alone {
 		s.horizon = horizonAlone
+		e.Armed.Most = min(e.Armed.Most, armedAlone)
 	}
 	label := e.Table.Label()
 	if e.DryRun { // a dry run leaves its items unfinished
