@@ -315,7 +315,7 @@ func TestBrokenAtStart(t *testing.T) {
 
 // ownWrite reports whether a request writes into one of guard's own tables.
 func ownWrite(r *request) bool {
-	return strings.Contains(r.body, `"mayfly.`) && (r.operation == "PutItem" || r.operation == "BatchWriteItem" || r.operation == "UpdateItem")
+	return strings.Contains(r.body, `"mayfly.`) && slices.Contains([]string{"PutItem", "BatchWriteItem", "TransactWriteItems", "UpdateItem"}, r.operation)
 }
 
 // emptyString reports whether a request writes an empty string, which DynamoDB refused until 2020.
