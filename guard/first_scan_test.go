@@ -3,13 +3,18 @@ package guard
 import (
 	"context"
 	"fmt"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
+
+	"github.com/mayflydb/mayfly/guard/internal/stream"
 )
 
 // The first scan writes its rows in transactions, since that takes little time, or one by one, which
@@ -87,4 +92,129 @@ func TestFirstScanWrites(t *testing.T) {
 func isRow(item map[string]types.AttributeValue, at string) bool {
 	text, ok := item["at"].(*types.AttributeValueMemberS)
 	return ok && len(text.Value) > len(at) && text.Value[:len(at)] == at
+}
+
+// segmentScans counts the pages and items that a worker reads in its first scan.
+type segmentScans struct {
+	mu           sync.Mutex
+	pages, items int // guarded by mu, as are all
+	most         int // items of a page
+	totals       map[int32]bool
+}
+
+// counting puts the counts between a worker and the world's table.
+func (w *world) counting(o Options) (Options, *segmentScans) {
+	db, n := w.db, &segmentScans{totals: map[int32]bool{}}
+	w.tapped().after = func(_ string, in, out any) {
+		scan, ok := in.(*dynamodb.ScanInput)
+		if !ok || aws.ToString(scan.TableName) != worldTable || aws.ToString(scan.FilterExpression) == "" {
+			return
+		}
+		read := int(out.(*dynamodb.ScanOutput).ScannedCount)
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.pages, n.items, n.most = n.pages+1, n.items+read, max(n.most, read)
+		n.totals[aws.ToInt32(scan.TotalSegments)] = true
+	}
+	o.DB, w.db = w.db, db
+	return o, n
+}
+
+func (n *segmentScans) counts() (pages, items int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.pages, n.items
+}
+
+// After a worker has died in the middle of the first scan, the next one continues at the checkpoints,
+// even if it would divide the table in another way. It reads at most a page again.
+func TestFirstScanContinues(t *testing.T) {
+	const items = 2000
+	everyStore(t, func(t *testing.T, w *world, o Options) {
+		w.fill("item", items, w.in(1e6))
+		own := o.Deadlines
+		o.MaxRCU, o.AuditRCU, o.Segments = 20, -1, 2
+		var p cable
+		first, before := w.counting(o)
+		first.DB, first.Streams = p.db(first.DB), p.streams(w.streams)
+		if own != nil {
+			first.Deadlines = p.db(own)
+		}
+		r := w.start(first)
+		r.await("it is in the middle", func() bool { _, n := before.counts(); return n > items/2 })
+		p.setCut(true) // its last writes do not arrive
+		_ = r.stop()
+		o.Owner, o.Segments = "another", 7
+		second, after := w.counting(o)
+		second.Deadlines = own
+		var reported progresses
+		second.Progress = reported.add
+		r = w.start(second)
+		if last := reported.last(r, FirstScan); last.Done < items*95/100 || last.Done > items*105/100 {
+			t.Errorf("at its end the scan has read %d items of %d", last.Done, items)
+		}
+		if got := len(notedIn(t, second.withDefaults().Deadlines)); got != items {
+			t.Errorf("the table has %d deadlines of %d", got, items)
+		}
+		_, n := before.counts()
+		_, m := after.counts()
+		if again := n + m - items; again < 0 || again > 2*before.most { // one of each segment
+			t.Errorf("after %d items the next worker has read %d, so %d of %d twice, in pages of at most %d", n, m, again, items, before.most)
+		}
+		if len(after.totals) != 1 || !after.totals[2] {
+			t.Errorf("it divides the table into %v", after.totals)
+		}
+	})
+}
+
+// Workers share the segments of the first scan. All together they read at the rate of MaxRCU, and
+// each knows how far the scan is.
+func TestFirstScanByTwo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		const items, budget = 2000, 200.0
+		pad := map[string]types.AttributeValue{"pad": &types.AttributeValueMemberS{Value: strings.Repeat("x", 4000)}} // a unit
+		for i := range items {
+			w.put(fmt.Sprint("item", i), w.in(1e6), pad)
+		}
+		var (
+			mu    sync.Mutex
+			units float64
+		)
+		began := time.Now()
+		var workers []*guarding
+		var counts []*segmentScans
+		progress := make([]progresses, 2)
+		for i := range progress {
+			o, n := w.counting(w.member(fmt.Sprint("worker", i)))
+			o.MaxRCU, o.AuditRCU, o.Progress = budget, -1, progress[i].add
+			o.Observe = func(e Event) {
+				mu.Lock()
+				defer mu.Unlock()
+				units += e.Read
+			}
+			counts = append(counts, n)
+			workers = append(workers, w.start(o))
+		}
+		for i, r := range workers {
+			last := progress[i].last(r, FirstScan)
+			_, n := counts[i].counts()
+			if n < items/3 || n > items*2/3 {
+				t.Errorf("worker %d has read %d items of %d", i, n, items)
+			}
+			if last.Done < items*8/10 || last.Done > items*12/10 {
+				t.Errorf("worker %d has reported %d items at the end, of %d", i, last.Done, items)
+			}
+			if len(counts[i].totals) != 1 || !counts[i].totals[stream.Segments] {
+				t.Errorf("worker %d divides the table into %v", i, counts[i].totals)
+			}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		took := time.Since(began).Seconds()
+		// each segment has a last page, of a unit or more
+		if units < items || units > budget*(took+1)+2*stream.Segments || units < 0.8*budget*took {
+			t.Errorf("%v units were consumed in %v s", units, took)
+		}
+	})
 }
