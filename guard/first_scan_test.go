@@ -18,8 +18,8 @@ import (
 )
 
 // The first scan writes its rows in transactions, since that takes little time, or one by one, which
-// takes half the write units, if --max-rcu makes it slow or the endpoint refuses transactions. An
-// endpoint that throttles or reports conflicts gets them all the same.
+// takes half the write units, if --max-rcu makes it slow, the table throttles, or the endpoint refuses
+// transactions.
 func TestFirstScanWrites(t *testing.T) {
 	const items = 600
 	refused := func(times int, err error) func() error {
@@ -46,8 +46,8 @@ func TestFirstScanWrites(t *testing.T) {
 		{"slow", 10, refused(0, nil), [2]int{0, 0}, [2]int{items, items}},
 		{"no transactions", 0, refused(always, &smithy.GenericAPIError{Code: "UnknownOperationException", Fault: smithy.FaultClient}), [2]int{1, 4}, [2]int{items, items}},
 		{"invalid transactions", 0, refused(always, &smithy.GenericAPIError{Code: "ValidationException", Fault: smithy.FaultClient}), [2]int{1, 4}, [2]int{items, items}},
-		{"throttled", 0, refused(5, &types.ProvisionedThroughputExceededException{}), [2]int{11, 11}, [2]int{0, 0}},
-		{"throttled in part", 0, refused(5, full), [2]int{11, 11}, [2]int{0, 0}},
+		{"throttled", 0, refused(3, &types.ProvisionedThroughputExceededException{}), [2]int{1, 4}, [2]int{500, items}},
+		{"throttled in part", 0, refused(3, full), [2]int{1, 4}, [2]int{500, items}},
 		{"conflicts", 0, refused(5, conflict), [2]int{11, 11}, [2]int{0, 0}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

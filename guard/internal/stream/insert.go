@@ -22,7 +22,8 @@ import (
 //	1 write unit   in a PutItem of its own
 //	2 write units  in a transaction of 100, which takes a third of the processor's time
 //
-// A scan that --max-rcu keeps slow writes the rows one by one, any other one in transactions.
+// A scan that --max-rcu keeps slow, or that the deadline table throttles, writes the rows one by one:
+// where write units are the limit, it is faster so. Any other one writes them in transactions.
 
 const (
 	transactionMax = 100 // of TransactWriteItems
@@ -38,23 +39,27 @@ const (
 // insert writes the rows of a scan that the table does not have.
 func (s *Strategy) insert(ctx context.Context, rows []*row) error {
 	if !s.transacts() {
-		return s.insertSingly(ctx, rows)
+		return s.insertSingly(ctx, rows) // more at a time than in chunks
 	}
 	chunks := slices.Collect(slices.Chunk(rows, transactionMax))
 	return strategy.Parallel(ctx, len(chunks), transactions, func(ctx context.Context, i int) error {
 		for left := chunks[i]; len(left) > 0; {
-			if s.singly.Load() {
+			if !s.transacts() {
 				return s.insertSingly(ctx, left)
 			}
 			err := s.persist(ctx, "TransactWriteItems", func() error {
-				return s.paced(ctx, len(left), func() error {
-					again, err := s.store.insert(ctx, left)
-					if err == nil {
-						left = again
-						return nil
-					}
-					return s.refusedTransaction(err)
+				again := left
+				err := s.paced(ctx, len(left), func() (err error) {
+					again, err = s.store.insert(ctx, left)
+					return err
 				})
+				switch {
+				case err == nil:
+					left = again
+				case retry.Classify(err) == retry.Throttled && !s.local:
+					return nil // one by one, the rows may fit into the table's capacity
+				}
+				return s.refusedTransaction(err)
 			})
 			if err != nil {
 				return err
@@ -67,7 +72,7 @@ func (s *Strategy) insert(ctx context.Context, rows []*row) error {
 // transacts reports whether a scan writes its rows in transactions. A worker's own table has no
 // price.
 func (s *Strategy) transacts() bool {
-	return !s.singly.Load() && (s.local || s.Pace() > singlesMost)
+	return !s.singly.Load() && (s.local || min(s.Pace(), s.inserts.Limit()) > singlesMost)
 }
 
 // noteTogether writes buckets into the directory in transactions. When another segment, or another
