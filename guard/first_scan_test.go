@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/mayflydb/mayfly/guard/internal/stream"
+	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
 // The first scan writes its rows in transactions, since that takes little time, or one by one, which
@@ -38,14 +40,14 @@ func TestFirstScanWrites(t *testing.T) {
 	for _, c := range []struct {
 		name         string
 		maxRCU       float64
-		refuses      func() error // transactions of rows
+		refuses      func() error // transactions: the first is of buckets
 		transactions [2]int       // at least, at most
 		rows         [2]int       // written one by one: at least, at most
 	}{
-		{"fast", 0, refused(0, nil), [2]int{6, 6}, [2]int{0, 0}},
+		{"fast", 0, refused(0, nil), [2]int{7, 7}, [2]int{0, 0}},
 		{"slow", 10, refused(0, nil), [2]int{0, 0}, [2]int{items, items}},
-		{"no transactions", 0, refused(always, &smithy.GenericAPIError{Code: "UnknownOperationException", Fault: smithy.FaultClient}), [2]int{1, 4}, [2]int{items, items}},
-		{"invalid transactions", 0, refused(always, &smithy.GenericAPIError{Code: "ValidationException", Fault: smithy.FaultClient}), [2]int{1, 4}, [2]int{items, items}},
+		{"no transactions", 0, refused(always, &smithy.GenericAPIError{Code: "UnknownOperationException", Fault: smithy.FaultClient}), [2]int{1, 1}, [2]int{items, items}},
+		{"invalid transactions", 0, refused(always, &smithy.GenericAPIError{Code: "ValidationException", Fault: smithy.FaultClient}), [2]int{1, 1}, [2]int{items, items}},
 		{"throttled", 0, refused(3, &types.ProvisionedThroughputExceededException{}), [2]int{1, 4}, [2]int{500, items}},
 		{"throttled in part", 0, refused(3, full), [2]int{1, 4}, [2]int{500, items}},
 		{"conflicts", 0, refused(5, conflict), [2]int{11, 11}, [2]int{0, 0}},
@@ -63,10 +65,8 @@ func TestFirstScanWrites(t *testing.T) {
 					defer tap.mu.Unlock()
 					switch in := in.(type) {
 					case *dynamodb.TransactWriteItemsInput:
-						if isRow(in.TransactItems[0].Put.Item, at) {
-							transactions++
-							return c.refuses()
-						}
+						transactions++
+						return c.refuses()
 					case *dynamodb.PutItemInput:
 						if isRow(in.Item, at) {
 							rows++
@@ -80,12 +80,31 @@ func TestFirstScanWrites(t *testing.T) {
 				if n := len(notedIn(t, w.DynamoDB())); n != items {
 					t.Errorf("the table has %d deadlines of %d", n, items)
 				}
+				if lost := bucketsLost(t, w.DynamoDB()); len(lost) > 0 {
+					t.Errorf("no owner would look into %q", lost)
+				}
 				if within := func(n int, limits [2]int) bool { return n >= limits[0] && n <= limits[1] }; !within(transactions, c.transactions) || !within(rows, c.rows) {
 					t.Errorf("there were %d transactions and %d single writes; want %v and %v", transactions, rows, c.transactions, c.rows)
 				}
 			})
 		})
 	}
+}
+
+// bucketsLost returns the partition keys of deadlines that the directory lacks.
+func bucketsLost(t *testing.T, db *dynamodb.Client) (lost []string) {
+	out, err := db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(stream.TableName), ConsistentRead: aws.Bool(true)})
+	must(t, err)
+	listed := map[string]bool{}
+	for _, item := range out.Items {
+		listed[attr.String(item["part"])+"/"+attr.String(item["at"])] = true
+	}
+	for _, item := range out.Items {
+		if part := attr.String(item["part"]); item["by"] != nil && !listed[part] && !slices.Contains(lost, part) {
+			lost = append(lost, part)
+		}
+	}
+	return lost
 }
 
 // isRow reports whether an item of the deadline table is a row of an instant.
