@@ -180,8 +180,13 @@ func (g *Guard) subject(service string, in any) string {
 		name, _ := reflect.TypeAssert[*string](v.FieldByName(field))
 		return aws.ToString(name)
 	}
-	if _, is := in.(*dynamodb.BatchWriteItemInput); is {
+	switch in := in.(type) {
+	case *dynamodb.BatchWriteItemInput:
 		return g.o.Tables.Deadlines
+	case *dynamodb.TransactWriteItemsInput:
+		if len(in.TransactItems) > 0 && in.TransactItems[0].Put != nil {
+			return g.o.Tables.Deadlines
+		}
 	}
 	switch table := text("TableName"); {
 	case service == scheduler.ServiceID:

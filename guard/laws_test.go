@@ -378,7 +378,7 @@ func ends(s *subject, start func() *hand, write func()) {
 	w = start()
 	stuck := make(chan struct{}, 1000)
 	w.line.set(func(r *request) (*http.Response, error) {
-		learns := strings.HasSuffix(r.operation, "Schedule") || r.about(deadlinesName) && (r.operation == "PutItem" || r.operation == "BatchWriteItem")
+		learns := strings.HasSuffix(r.operation, "Schedule") || r.about(deadlinesName) && (r.operation == "PutItem" || r.operation == "BatchWriteItem" || r.operation == "TransactWriteItems")
 		removes := r.operation == "DeleteItem" && r.about(worldTable) || r.operation == "UpdateItem" && r.about(worldTable)
 		if learns || removes {
 			stuck <- struct{}{}

@@ -68,7 +68,7 @@ func TestScansLeaveNoLeases(t *testing.T) {
 		b, scansB := start("b", false)
 		time.Sleep(10 * time.Second)
 		first := scansA() + scansB() // another worker may get a half-finished segment
-		if first < 4 || len(leasesIn(t, w.db, "/scan")) != 4 {
+		if first < stream.Segments || len(leasesIn(t, w.db, "/scan")) != stream.Segments {
 			t.Errorf("at first there are %d scans and the leases %v", first, leasesIn(t, w.db, "/scan"))
 		}
 		time.Sleep(time.Minute)
@@ -97,7 +97,7 @@ func TestScansLeaveNoLeases(t *testing.T) {
 			}
 			must(t, c.Guard.readiness.runs.(*stream.Strategy).Trimmed(t.Context()))
 			time.Sleep(2 * time.Minute)
-			if rows, n := leasesIn(t, w.db, "/scan"), scansC(); len(rows) != 0 || n != 4 {
+			if rows, n := leasesIn(t, w.db, "/scan"), scansC(); len(rows) != 0 || n != stream.Segments {
 				t.Errorf("alone: %v: one more was wanted, and there are %d scans and %v", alone, n, rows)
 			}
 			must(t, c.stop())

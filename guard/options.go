@@ -144,10 +144,13 @@ type Options struct {
 	// the table has already, or 16. The number grows while other workers run; it never shrinks.
 	Partitions int
 
-	// Segments is into how many parts a scan is divided. Default: 4. Range: 1 to 1,000,000.
+	// Segments is into how many parts a scan is divided: as many workers can share it. The stream
+	// strategy divides its scan into at most 256, and a scan that has begun keeps its number. Default:
+	// 32 for the stream strategy, which writes a checkpoint for each page, else 4, because a scan that
+	// is repeated for ever writes one for each part every three seconds. Range: 1 to 1,000,000.
 	Segments int
-	// MaxRCU limits the reads of scans and sweeps, in read units per second. Default: 100 for the
-	// scan strategy, else no limit.
+	// MaxRCU limits the reads of scans and sweeps, in read units per second, of all workers that share
+	// the table together. Default: 100 for the scan strategy, else no limit.
 	MaxRCU float64
 
 	// AuditRCU limits the reads of the audit, in read units per second. The audit is a slow scan of
@@ -240,7 +243,6 @@ func (o Options) withDefaults() Options {
 	o.Tables = o.Tables.withDefaults()
 	setDefault(&o.Granularity, time.Minute)
 	setDefault(&o.Period, 5*time.Second)
-	setDefault(&o.Segments, 4)
 	setDefault(&o.Concurrency, 64)
 	setDefault(&o.MaxSkew, 5*time.Second)
 	setDefault(&o.Lease, 6*time.Second)
@@ -262,6 +264,7 @@ var errScheduleLimits = &option.Error{Options: []string{"MaxRate", "MaxRemovals"
 const (
 	scanUnits  = 100 // the default of MaxRCU for the scan strategy
 	auditUnits = 5   // the default of AuditRCU
+	segments   = 4   // the default of Segments, except for the stream strategy
 
 	auditEveryMost = 365 * 24 * time.Hour
 )
@@ -288,7 +291,7 @@ func (o Options) check() error {
 	all.AddIf(o.Period < time.Second || o.Period > time.Hour, "Period", "%v is not between 1s and 1h", o.Period)
 	all.AddIf(o.Shards < 0 || o.Shards > 10_000, "Shards", "%d is not between 1 and 10,000", o.Shards)
 	all.AddIf(o.Partitions != 0 && !stream.ValidPartitions(o.Partitions), "Partitions", "%d is not a power of two from 1 to %d", o.Partitions, stream.PartitionsMax)
-	all.AddIf(o.Segments < 1 || o.Segments > 1_000_000, "Segments", "%d is not between 1 and 1,000,000", o.Segments)
+	all.AddIf(o.Segments < 0 || o.Segments > 1_000_000, "Segments", "%d is not between 1 and 1,000,000", o.Segments)
 	all.AddIf(o.MaxRCU < 0, "MaxRCU", "%v is negative", o.MaxRCU)
 	all.AddIf(o.AuditEvery < time.Minute || o.AuditEvery > auditEveryMost, "AuditEvery", "%v is not between 1m and 8760h", o.AuditEvery)
 	all.AddIf(o.MaxWCU < 0, "MaxWCU", "%v is negative", o.MaxWCU)

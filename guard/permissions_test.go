@@ -68,10 +68,14 @@ func (u *used) database(_ context.Context, operation string, in any) error {
 		return nil
 	case *dynamodb.TransactWriteItemsInput:
 		for _, one := range in.TransactItems {
-			if one.Delete == nil {
+			switch {
+			case one.Delete != nil:
+				u.add("dynamodb", "DeleteItem", resourceOf(*one.Delete.TableName))
+			case one.Put != nil:
+				u.add("dynamodb", "PutItem", resourceOf(*one.Put.TableName))
+			default:
 				return fmt.Errorf("%s with an action that is in no list of permissions", operation)
 			}
-			u.add("dynamodb", "DeleteItem", resourceOf(*one.Delete.TableName))
 		}
 		return nil
 	}

@@ -21,12 +21,13 @@ const (
 	BoundingTime Doing = "clock bounds"
 )
 
-// Progress is how far this worker is with long work. Workers that share a table each report their
-// own part.
+// Progress is how far long work is. Each worker that takes part in a scan of the stream strategy
+// reports the progress of all workers; in other work, each reports its own part.
 type Progress struct {
 	Doing Doing
-	// units so far, without those of another worker, or of this one before a restart, that began the
-	// work
+	// units so far. Of a scan of the stream strategy: of all workers, where a segment that another one
+	// has finished is an estimate. Of other work: without those of another worker, or of this one
+	// before a restart, that began the work
 	Done int64
 	// estimate: for items the endpoint's last count, which at Amazon can be six hours old. 0:
 	// unknown. Done may exceed it

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -48,7 +49,9 @@ func (g *Guard) choose(ctx context.Context) (Strategy, runner) {
 	}
 	switch name {
 	case Stream:
-		return name, stream.New(g.env(), g.localDeadlines())
+		e := g.env()
+		e.Segments = cmp.Or(g.o.Segments, stream.Segments)
+		return name, stream.New(e, g.localDeadlines())
 	case Index:
 		return name, index.New(g.env(), g.indexOptions())
 	case Schedule:
@@ -94,7 +97,7 @@ func (g *Guard) env() *strategy.Env {
 			Table: g.leasesTable(),
 		},
 		Deadlines: g.o.Tables.settings(g.o.Tables.Deadlines), Partitions: g.o.Partitions,
-		Segments: g.o.Segments, Concurrency: g.o.Concurrency, MaxRCU: g.o.MaxRCU, DryRun: g.o.DryRun, CheckEach: g.checkEach,
+		Segments: cmp.Or(g.o.Segments, segments), Concurrency: g.o.Concurrency, MaxRCU: g.o.MaxRCU, DryRun: g.o.DryRun, CheckEach: g.checkEach,
 	}
 }
 

@@ -29,7 +29,7 @@ type GuardLoad struct {
 	// of the scan strategy. Default: an hour if that fits, otherwise one of several that does. Range: 1
 	// minute to 30 days
 	Pass time.Duration `json:"pass_ns"`
-	// read units per second of each worker's first scan. Default: no limit
+	// read units per second of the first scan, of all workers together. Default: no limit
 	MaxRCU float64 `json:"max_rcu"`
 	// time from a removal's request to the endpoint's answer. Default: 10 ms. Range: 0.1 ms to a
 	// second
@@ -82,7 +82,7 @@ type GuardSize struct {
 	DeletesUSD  float64 `json:"deletes_usd"`       // of HourUSD, the deletes of the items
 	KeyWrites   float64 `json:"key_write_units"`   // per second, of the busiest partition key
 	KeyReads    float64 `json:"key_read_units"`    // the same
-	MaxRCU      float64 `json:"max_rcu,omitempty"` // --max-rcu of each worker of the scan strategy
+	MaxRCU      float64 `json:"max_rcu,omitempty"` // --max-rcu of the scan strategy, for all workers together
 
 	FirstScan    time.Duration `json:"first_scan_ns"`
 	FirstScanUSD float64       `json:"first_scan_usd"`

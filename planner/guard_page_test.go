@@ -109,7 +109,7 @@ func pageMeasured() string {
 		{"removals a second", number(removalsPerS), "go test -run xxx -bench 'Remove/batch_0' -benchtime 20000x ./guard"},
 		{"stream records a second, to rows of `mayfly.deadlines`", number(recordsPerS), follow},
 		{"the same, to its own directory", number(localRecordsPerS), follow},
-		{"items of a first scan a second, to rows of `mayfly.deadlines`", number(scannedPerS), follow},
+		{"items of a first scan a second, to rows of `mayfly.deadlines`", number(scannedPerS), "mayfly guard --strategy stream"},
 		{"the same, to its own directory; also taken for scans without rows", number(localScannedPerS), local},
 		{fmt.Sprintf("lateness at %s a second, spread, p50 and p99", number(lateRate)), fmt.Sprintf("%.1f ms, %.1f ms", lateP50*1000, lateP99*1000), "mayfly bench --only guard"},
 		{"memory of an idle worker", size(idleBytes), "mayfly bench --only guard"},

@@ -168,14 +168,21 @@ func (s *sizing) follow() float64 {
 	return records
 }
 
-// scanned sets the time and cost of the first scan, by the items a second of a worker and the write
-// units of an item. It reads consistently.
-func (s *sizing) scanned(perS, writes float64) {
-	units := float64(s.l.ItemBytes) / readBlock
-	if s.l.MaxRCU > 0 {
-		perS = math.Min(perS, s.l.MaxRCU/units)
-	}
+// scanned sets the time and cost of the first scan, by the items a second of a worker. It reads
+// consistently. rows: it writes a row of mayfly.deadlines for each item.
+func (s *sizing) scanned(perS float64, rows bool) {
+	units, writes := float64(s.l.ItemBytes)/readBlock, 0.0
 	all := math.Min(float64(s.Workers)*perS, float64(s.StreamShards)*partitionReads*fill/units)
+	if s.l.MaxRCU > 0 {
+		all = math.Min(all, s.l.MaxRCU/units)
+	}
+	if rows { // in transactions, or one by one in a slow scan
+		writes = 2
+		if s.l.MaxRCU > 0 && s.l.MaxRCU/units <= singlesMost*float64(s.Workers) {
+			writes = 1
+		}
+		all = math.Min(all, tableUnits*fill/writes)
+	}
 	s.FirstScan = seconds(math.Min(s.l.Items/all, 9e9)) // some 290 years
 	s.FirstScanUSD = s.l.Items / 1e6 * (units*s.p.OnDemand.Read + writes*s.p.OnDemand.Write)
 }
@@ -187,7 +194,7 @@ func (s *sizing) local() {
 	s.complain(s.Busy > s.l.most(), "one process is for up to %s expirations a second", number(math.Floor(s.l.most()/s.perRemoval)))
 	s.Armed = math.Min(s.l.Expirations*localAhead, aloneMax*2/3)
 	s.DiskBytes = s.l.Items * (diskRowBytes + math.Max(float64(s.l.KeyBytes)-20, 0))
-	s.scanned(localScannedPerS, 0)
+	s.scanned(localScannedPerS, false)
 }
 
 func (s *sizing) stream() {
@@ -213,7 +220,7 @@ func (s *sizing) stream() {
 	s.Armed = s.l.Expirations / float64(s.Workers) * (polls*lease + aheadSeconds)
 	s.store(row)
 	s.note(rows > tableUnits, "mayfly.deadlines takes %s write units a second; raise its quota of %s", number(rows), number(tableUnits))
-	s.scanned(scannedPerS, 1)
+	s.scanned(scannedPerS, true)
 }
 
 // store adds the storage of a row for each item.
@@ -249,7 +256,7 @@ func (s *sizing) schedule() {
 	shards := float64(s.StreamShards)
 	s.leases(math.Min(s.written+s.l.Expirations, shards*savesPerShard), shards*shardDays)
 	s.hourUSD += s.l.Expirations * 3600 / 1e6 * s.p.Scheduler.Firing
-	s.scanned(schedulerPerS*fill/float64(s.Workers), 0)
+	s.scanned(schedulerPerS*fill/float64(s.Workers), false)
 }
 
 func (s *sizing) scan() {
@@ -261,7 +268,7 @@ func (s *sizing) scan() {
 	s.fleet(leasesMost, max(int(math.Ceil(ahead/(armedMax-scanRoom))), 2))
 	units, workers := perS*pages(s.l.ItemBytes), float64(s.Workers)
 	s.ReadUnits += units
-	s.MaxRCU = math.Ceil(units / workers)
+	s.MaxRCU = math.Ceil(units)
 	s.complain(units > tableUnits*fill, "a pass of %s takes %s read units a second, of %s unless raised", short(s.Pass), number(units), number(tableUnits))
 	s.leases(0, leasesMost)
 	s.Armed = math.Min(s.l.Items/workers, armedMax)

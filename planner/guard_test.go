@@ -82,8 +82,8 @@ func TestGuardSizeByLateness(t *testing.T) {
 	if short.Workers <= 2*usual.Workers || short.WholeP99 > 200*time.Millisecond {
 		t.Errorf("200 ms: %d workers, late by %v; a second: %d", short.Workers, short.WholeP99, usual.Workers)
 	}
-	if got := sized(t, GuardLoad{Items: 1e6, Expirations: 10, Strategy: guardStream, MaxRCU: 25}); got.Options[0].FirstScan != 10_000*time.Second || got.Options[1].FirstScan != 5_000*time.Second {
-		t.Errorf("first scans of 250,000 units, 25 a second for each worker: %v and %v", got.Options[0].FirstScan, got.Options[1].FirstScan)
+	if got := sized(t, GuardLoad{Items: 1e6, Expirations: 10, Strategy: guardStream, MaxRCU: 25}); got.Options[0].FirstScan != 10_000*time.Second || got.Options[1].FirstScan != 10_000*time.Second {
+		t.Errorf("first scans of 250,000 units, 25 a second for all workers: %v and %v", got.Options[0].FirstScan, got.Options[1].FirstScan)
 	}
 }
 
@@ -100,7 +100,9 @@ func TestGuardSizeCosts(t *testing.T) {
 	near("and calls at the stream, 2,000 records of two images, and audit", local.HourUSD, 2.25+2000.0*2*1024/(1<<20)*3600/1e6*0.2+5*3600/1e6*0.125)
 	// 16 partitions; two crews of two workers; 2 shards with 20 checkpoints a second each
 	near("units", fleet.WriteUnits, 1000+2000+3*16.0/60+2*8.0/6+40)
-	near("first scan", fleet.FirstScanUSD, 1e6*(0.625+0.125/4)/1e6)
+	near("first scan", fleet.FirstScanUSD, 1e6*(2*0.625+0.125/4)/1e6)
+	slow := sized(t, GuardLoad{Items: 1e6, Expirations: 1000, Strategy: guardStream, Lease: 6 * time.Second, MaxRCU: 1000})
+	near("a first scan of 4,000 items a second", slow.Options[1].FirstScanUSD, 1e6*(0.625+0.125/4)/1e6)
 	text, err := json.Marshal(p)
 	if err != nil || !strings.Contains(string(text), `"usd_per_hour"`) || !strings.Contains(string(text), `"expirations":1000`) {
 		t.Errorf("%s, %v", text, err)

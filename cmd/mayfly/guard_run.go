@@ -30,13 +30,13 @@ type guardRunCommand struct {
 	Shards            int           `help:"Shards of the index. Default: as noted by mayfly guard init." placeholder:"N"`
 	Period            time.Duration `help:"How often the index is queried, from 1s to 1h." default:"5s"`
 	Partitions        int           `help:"Number of partitions of the stream strategy's deadlines: a power of two up to 256. At most as many workers share the removals. It grows while other workers run, and never shrinks. Default: as many as the table has, or 16." placeholder:"N"`
-	Segments          int           `help:"Number of parallel parts of a scan, up to 1,000,000." default:"4"`
+	Segments          int           `help:"Number of parts of a scan, up to 1,000,000: as many workers can share it. Default: 32 for the stream strategy, else 4." placeholder:"N"`
 	SchedulerEndpoint string        `help:"With the schedule strategy: the Scheduler's endpoint, http://host:port, or aws. Default: AWS_ENDPOINT_URL_SCHEDULER, then --endpoint." placeholder:"URL"`
 	SchedulerRole     string        `help:"ARN of the role that the schedules assume." placeholder:"ARN"`
 	SchedulerQueue    string        `help:"ARN of the SQS queue for deletions that the schedules failed to make." placeholder:"ARN"`
 
 	MaxWCU      float64       `name:"max-wcu" help:"Most write units a second for this worker's removals. Default: no limit." placeholder:"N"`
-	MaxRCU      float64       `name:"max-rcu" help:"Most read units a second for scans and sweeps. Default: 100 for the scan strategy, else no limit." placeholder:"N"`
+	MaxRCU      float64       `name:"max-rcu" help:"Most read units a second for scans and sweeps, of all workers together. Default: 100 for the scan strategy, else no limit." placeholder:"N"`
 	AuditRCU    float64       `name:"audit-rcu" help:"Most read units a second for the audit, a slow scan that finds overdue items which the strategy missed; 0 switches it off." default:"5" placeholder:"N"`
 	AuditEvery  time.Duration `help:"Least time between the beginnings of two audits of a table, from 1m to 8760h." default:"24h"`
 	Concurrency int           `help:"Parallel removals, up to 1,024." default:"64"`

@@ -21,7 +21,7 @@ type planGuardCommand struct {
 	Lease       span     `help:"Lease of the workers. Default: the shortest that fits, from 6s on." placeholder:"TIME"`
 	Period      span     `help:"How often guard queries an index." default:"5s" placeholder:"TIME"`
 	Pass        span     `help:"Duration of a pass of the scan strategy. Default: 1h if that fits." placeholder:"TIME"`
-	MaxRCU      float64  `name:"max-rcu" help:"Read units a second of each worker's first scan. Default: no limit." placeholder:"N"`
+	MaxRCU      float64  `name:"max-rcu" help:"Read units a second of the first scan, of all workers together. Default: no limit." placeholder:"N"`
 	RoundTrip   span     `help:"Time from a request to the endpoint's answer." default:"10ms" placeholder:"TIME"`
 
 	Prices pricesFlag `help:"Price file, or us-east-1, or us-east-1-2018 (prices until October 2024)." default:"us-east-1" placeholder:"FILE"`

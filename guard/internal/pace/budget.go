@@ -2,6 +2,7 @@ package pace
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 
@@ -119,6 +120,17 @@ func (b *Budget) Cut() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.mu.rate = max(b.mu.rate/2, b.mu.most*budgetLeast)
+}
+
+// Items returns how many items may be read per second at present, by what they have cost lately; +Inf
+// if there is no limit.
+func (b *Budget) Items() float64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.mu.most == 0 {
+		return math.Inf(1)
+	}
+	return b.mu.rate / b.mu.each
 }
 
 // Limit returns the maximum number of items in the next response.

@@ -16,6 +16,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -248,7 +249,10 @@ func (x *Strategy) scanTable(ctx context.Context, label string, again bool) erro
 	if again {
 		all.Doing = strategy.WholeScan
 	}
+	var held atomic.Int64
 	err := lease.Hold(ctx, lease.New(x.DB, x.scanName(label), x.Leases), names, func(ctx context.Context, l *lease.Lease) error {
+		x.Share(held.Add(1), len(names))
+		defer func() { x.Share(held.Add(-1), len(names)) }()
 		part := all.Part(0, len(names))
 		defer part.Leave()
 		return strategy.EndOf(ctx, x.segment(ctx, l, len(names), part))

@@ -40,6 +40,9 @@ func (r *Reader) Share(held int64, leases int) {
 	}
 }
 
+// Pace returns how many items a second the budget allows at present; +Inf without a limit.
+func (r *Reader) Pace() float64 { return r.budget.Items() }
+
 // Query reads a page of a query, and moves its start key on.
 func (r *Reader) Query(ctx context.Context, in *dynamodb.QueryInput) (items []map[string]types.AttributeValue, err error) {
 	in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal

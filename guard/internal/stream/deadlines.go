@@ -340,9 +340,15 @@ func (s *store) forgetBucket(ctx context.Context, d *division, p int, b int64) e
 	return err
 }
 
+// note is a bucket in the directory of a partition.
+type note struct {
+	p      *partition
+	bucket int64
+}
+
 // noteBucket puts a bucket into a partition's directory.
-func (s *store) noteBucket(ctx context.Context, d *division, p int, b int64) error {
-	_, err := s.db.PutItem(ctx, &dynamodb.PutItemInput{TableName: &s.spec.Name, Item: s.bucketKey(d, p, b)})
+func (s *store) noteBucket(ctx context.Context, at note) error {
+	_, err := s.db.PutItem(ctx, &dynamodb.PutItemInput{TableName: &s.spec.Name, Item: s.bucketKey(at.p.d, at.p.number, at.bucket)})
 	return err
 }
 
@@ -416,33 +422,6 @@ func (s *store) batch(ctx context.Context, puts, drops []*row) (again []types.Wr
 		all = append(all, types.WriteRequest{DeleteRequest: &types.DeleteRequest{Key: s.keyOf(e)}})
 	}
 	return s.write(ctx, all)
-}
-
-const transactionMax = 100 // of TransactWriteItems
-
-// insert writes up to 100 rows of a scan in one transaction. If the table has some of them, it writes
-// none, and returns the others.
-func (s *store) insert(ctx context.Context, rows []*row) (again []*row, err error) {
-	in := &dynamodb.TransactWriteItemsInput{}
-	for _, e := range rows {
-		in.TransactItems = append(in.TransactItems, types.TransactWriteItem{Put: &types.Put{
-			TableName: &s.spec.Name, Item: s.item(e), ConditionExpression: aws.String("attribute_not_exists(#p)"), ExpressionAttributeNames: map[string]string{"#p": attrPart},
-		}})
-	}
-	_, err = s.db.TransactWriteItems(ctx, in)
-	cancelled, ok := errors.AsType[*types.TransactionCanceledException](err)
-	if !ok {
-		return nil, err
-	}
-	for i, why := range cancelled.CancellationReasons {
-		if aws.ToString(why.Code) != "ConditionalCheckFailed" {
-			again = append(again, rows[i])
-		}
-	}
-	if len(again) == len(rows) {
-		return again, err
-	}
-	return again, nil
 }
 
 func (s *store) write(ctx context.Context, all []types.WriteRequest) (again []types.WriteRequest, err error) {

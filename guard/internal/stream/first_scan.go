@@ -2,7 +2,6 @@ package stream
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"strconv"
 	"strings"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/mayflydb/mayfly/guard/internal/armed"
 	"github.com/mayflydb/mayfly/guard/internal/strategy"
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/work/consume"
@@ -76,22 +74,19 @@ func (s *Strategy) scans(ctx context.Context, c *consume.Consumer) error {
 // ScanAll makes the last scan of the settings, together with the other workers, unless it is
 // finished.
 func (s *Strategy) ScanAll(ctx context.Context, set Settings) error {
-	var names []string
-	for i := range s.Segments {
-		names = append(names, fmt.Sprintf("%d.%d/%d/%d", set.born, set.Scans, s.Segments, i))
-	}
-	doing := strategy.FirstScan
-	if set.Scans > 1 {
-		doing = strategy.WholeScan
-	}
-	all := &strategy.Track{Env: s.Env, Doing: doing, Until: strategy.OverIsCalled}
-	err := lease.Hold(ctx, s.leases("scan"), names, func(ctx context.Context, l *lease.Lease) error {
-		part := all.Part(0, len(names))
-		defer part.Leave()
-		return s.scanSegment(ctx, l, part)
+	leases := s.leases("scan")
+	var rows map[string]lease.Row
+	err := s.persist(ctx, "Query", func() (err error) {
+		rows, err = leases.Rows(ctx)
+		return err
 	})
+	if err != nil {
+		return err
+	}
+	all := s.newSegments(set, rows)
+	err = lease.HoldListed(ctx, leases, all.list, all.scan)
 	if err == nil && ctx.Err() == nil {
-		all.Over()
+		all.over()
 	}
 	return err
 }
@@ -213,9 +208,9 @@ func (s *Strategy) Trimmed(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// scanSegment writes the deadlines of a segment into the table, except for those that it already
-// has. The checkpoint is the last key of the last page.
-func (s *Strategy) scanSegment(ctx context.Context, l *lease.Lease, part *strategy.Part) error {
+// scanSegment writes the deadlines of a segment into the table, from a key on, except for those that
+// it already has. After each page it calls add with the number of items read, for the sum.
+func (s *Strategy) scanSegment(ctx context.Context, l *lease.Lease, start map[string]types.AttributeValue, add func(items int) int64) error {
 	var total, segment int
 	_, numbers, _ := strings.Cut(l.Shard(), "/")
 	if _, err := fmt.Sscanf(numbers, "%d/%d", &total, &segment); err != nil {
@@ -231,14 +226,6 @@ func (s *Strategy) scanSegment(ctx context.Context, l *lease.Lease, part *strate
 			return err
 		}
 	}
-	var start map[string]types.AttributeValue
-	if text, ok := strings.CutPrefix(l.Checkpoint(), "key:"); ok {
-		k, err := base64.RawURLEncoding.DecodeString(text)
-		if err != nil {
-			return fmt.Errorf("the checkpoint of the scan of %s is not a key: %w", l.Shard(), err)
-		}
-		start = s.Table.Attributes(armed.Key(k))
-	}
 	if err := s.AwaitRoom(ctx, s.Armed.Most/roomParts); err != nil {
 		return err
 	}
@@ -246,21 +233,16 @@ func (s *Strategy) scanSegment(ctx context.Context, l *lease.Lease, part *strate
 		if err := s.writeFound(ctx, items); err != nil {
 			return err
 		}
-		part.Add(read)
-		checkpoint := lease.Done
+		sum, checkpoint := add(read), lease.Done
 		if next != nil {
 			k, err := s.Table.KeyOf(next)
 			if err != nil {
 				return err
 			}
-			checkpoint = "key:" + base64.RawURLEncoding.EncodeToString([]byte(k))
+			checkpoint = checkpointText(sum, k)
 		}
-		if err := s.persist(ctx, "PutItem", func() error { return l.Save(ctx, checkpoint) }); err != nil {
+		if err := s.persist(ctx, "PutItem", func() error { return l.Save(ctx, checkpoint) }); err != nil || next == nil {
 			return err
-		}
-		if next == nil {
-			part.End()
-			return nil
 		}
 		return s.AwaitRoom(ctx, s.Armed.Most/roomParts)
 	})

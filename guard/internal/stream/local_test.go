@@ -3,6 +3,7 @@ package stream
 import (
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -12,7 +13,9 @@ import (
 
 	"github.com/mayflydb/mayfly"
 	"github.com/mayflydb/mayfly/guard/internal/armed"
+	"github.com/mayflydb/mayfly/guard/internal/pace"
 	"github.com/mayflydb/mayfly/guard/internal/strategy"
+	"github.com/mayflydb/mayfly/guard/internal/table"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 )
 
@@ -31,7 +34,8 @@ func localStore(t testing.TB, dir string, options mayfly.Options) *Strategy {
 			t.Fatal(err)
 		}
 	})
-	s := &Strategy{Reader: &strategy.Reader{Env: &strategy.Env{}}, local: true, store: &store{
+	e := &strategy.Env{Log: slog.New(slog.DiscardHandler), Table: &table.Table{}}
+	s := &Strategy{Reader: e.NewReader(0), local: true, inserts: pace.New(0, 0), store: &store{
 		db: db.DynamoDB(), spec: deadlinesSpec, label: "arn:aws:dynamodb:eu-central-1:123456789012:table/orders/2030-01-01T00:00:00.000"}}
 	s.divide([]*division{{number: 2, partitions: partitionsDefault, spread: spreadDefault}})
 	if _, err := ensure.Table(t.Context(), s.store.db, deadlinesSpec); err != nil {
@@ -54,10 +58,23 @@ func pageOf(from, count int, scanned bool) (rows []*row) {
 	return rows
 }
 
-// A scan that writes into a worker's own table never overwrites the row of a record, however the
-// two coincide, and writes all others.
+// A scan never overwrites the row of a record, however the two coincide, and writes all others: in a
+// worker's own table and in that of a fleet, in transactions and one by one.
 func TestScanOverwritesNoRecord(t *testing.T) {
-	s := localStore(t, "", mayfly.Options{})
+	for _, c := range []struct {
+		name          string
+		local, singly bool
+	}{{"local", true, false}, {"fleet", false, false}, {"fleet, one by one", false, true}} {
+		t.Run(c.name, func(t *testing.T) {
+			s := localStore(t, "", mayfly.Options{})
+			s.local = c.local
+			s.singly.Store(c.singly)
+			scanOverwritesNoRecord(t, s)
+		})
+	}
+}
+
+func scanOverwritesNoRecord(t *testing.T, s *Strategy) {
 	const count = 500
 	for range 10 {
 		// the records know half of the rows, before or while the scan writes all

@@ -10,7 +10,7 @@ import (
 
 func newPartition(s *Strategy, d *division, number int) *partition {
 	p := &partition{s: s, d: d, number: number, wake: make(chan struct{}, 1)}
-	p.mu.known = map[int64]bool{}
+	p.mu.known = buckets{}
 	p.mu.cleaning = map[armed.Entry]int64{}
 	p.mu.finished = [2]map[armed.Entry]finished{{}, {}}
 	p.mu.track = s.alone
@@ -276,20 +276,21 @@ func (p *partition) pollOn() {
 func (p *partition) knows(bucket int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.mu.known[bucket]
+	return p.mu.known.has(bucket)
 }
 
-// knownMax bounds how many buckets of the directory are remembered, for each partition.
-const knownMax = 10_000
+// knownHours bounds the memory for buckets of the directory, to some 26 MB: the hours of all
+// partitions of a division. With 16 partitions it covers almost two years, with 256 six weeks.
+const knownHours = 1 << 18
 
 // learn records that a bucket is in the directory, and wakes an owner that would poll too late.
 func (p *partition) learn(bucket int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.mu.known) >= knownMax {
+	if len(p.mu.known) >= knownHours/p.d.partitions {
 		clear(p.mu.known)
 	}
-	p.mu.known[bucket] = true
+	p.mu.known.add(bucket)
 	if p.mu.owned && bucket-p.s.ahead() < p.mu.next {
 		p.mu.next = bucket - p.s.ahead()
 		strategy.Nudge(p.wake)

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
@@ -206,27 +207,27 @@ func (s *Strategy) putAndArm(ctx context.Context, puts, drops []*row) error {
 
 // noteBuckets writes the buckets into the directory that may be missing there.
 func (s *Strategy) noteBuckets(ctx context.Context, puts []*row) error {
-	type part struct {
-		p      *partition
-		bucket int64
-	}
-	unknown := map[part]bool{}
+	unknown := map[note]bool{}
 	for _, e := range puts {
 		if e.inbox {
 			continue
 		}
-		at := part{e.p, e.p.d.bucketOf(e.key, e.at)}
+		at := note{e.p, e.p.d.bucketOf(e.key, e.at)}
 		if !at.p.knows(at.bucket) {
 			unknown[at] = true
 		}
 	}
-	var all []part
-	for at := range unknown {
-		all = append(all, at)
+	all := slices.Collect(maps.Keys(unknown))
+	if len(all) >= notesTogether && puts[0].by == "" && s.transacts() {
+		return s.noteTogether(ctx, all)
 	}
+	return s.noteSingly(ctx, all)
+}
+
+func (s *Strategy) noteSingly(ctx context.Context, all []note) error {
 	return strategy.Parallel(ctx, len(all), parallel, func(ctx context.Context, i int) error {
 		at := all[i]
-		err := s.persist(ctx, "PutItem", func() error { return s.store.noteBucket(ctx, at.p.d, at.p.number, at.bucket) })
+		err := s.persist(ctx, "PutItem", func() error { return s.store.noteBucket(ctx, at) })
 		if err == nil {
 			at.p.learn(at.bucket)
 		}
@@ -234,14 +235,13 @@ func (s *Strategy) noteBuckets(ctx context.Context, puts []*row) error {
 	})
 }
 
-// put writes the rows. A worker with its own table writes batches; in a fleet each write is
-// conditional, so that a late one undoes nothing.
+// put writes the rows. A worker with its own table writes the rows of records in batches; in a fleet
+// each write is conditional, so that a late one undoes nothing.
 func (s *Strategy) put(ctx context.Context, puts, drops []*row) error {
 	switch {
-	case !s.local:
 	case len(puts) > 0 && puts[0].by == "":
 		return s.insert(ctx, puts)
-	default:
+	case s.local:
 		return s.storeBatches(ctx, puts, drops)
 	}
 	return strategy.Parallel(ctx, len(puts)+len(drops), parallel, func(ctx context.Context, i int) error {
@@ -249,27 +249,6 @@ func (s *Strategy) put(ctx context.Context, puts, drops []*row) error {
 			return s.persist(ctx, "PutItem", func() error { return s.store.put(ctx, puts[i]) })
 		}
 		return s.persist(ctx, "DeleteItem", func() error { return s.store.drop(ctx, drops[i-len(puts)]) })
-	})
-}
-
-// insert writes a scan's rows into the worker's own table, except for rows that it already has: a
-// record's row is newer than the scan's.
-func (s *Strategy) insert(ctx context.Context, puts []*row) error {
-	chunks := slices.Collect(slices.Chunk(puts, transactionMax))
-	return strategy.Parallel(ctx, len(chunks), parallel, func(ctx context.Context, i int) error {
-		for left := chunks[i]; len(left) > 0; {
-			err := s.persist(ctx, "TransactWriteItems", func() (err error) {
-				again, err := s.store.insert(ctx, left)
-				if err == nil {
-					left = again
-				}
-				return err
-			})
-			if err != nil {
-				return err
-			}
-		}
-		return nil
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mayflydb/mayfly/guard/internal/armed"
+	"github.com/mayflydb/mayfly/guard/internal/pace"
 	"github.com/mayflydb/mayfly/guard/internal/strategy"
 	"github.com/mayflydb/mayfly/guard/internal/table"
 	"github.com/mayflydb/mayfly/internal/work/consume"
@@ -43,6 +44,8 @@ type Strategy struct {
 	crews    sync.Map      // by kind of leases, the short names of the workers that share them
 	rescan   chan struct{} // has an element when a scan may be wanted
 	lag      strategy.Lag
+	inserts  *pace.Pace  // rows that scans write into a table at the endpoint
+	singly   atomic.Bool // the endpoint has refused a transaction of such rows
 	all      sync.WaitGroup
 	stop     context.CancelCauseFunc
 	mu       struct {
@@ -79,9 +82,9 @@ type partition struct {
 		// ms: the owner has armed all deadlines before this instant, and arms new ones as they are
 		// written
 		loaded int64
-		partly bool           // and some at it; writers arm theirs, and the next poll the others
-		next   int64          // ms: when the owner polls next, unless it is woken before
-		known  map[int64]bool // buckets that are in the directory for certain
+		partly bool    // and some at it; writers arm theirs, and the next poll the others
+		next   int64   // ms: when the owner polls next, unless it is woken before
+		known  buckets // that are in the directory for certain
 		// finished deadlines are recorded, because a query may find them once more
 		track bool
 		// by key and instant: finished since the owner's last poll began or found no room, and since the

@@ -20,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/mayflydb/mayfly/guard/internal/armed"
+	"github.com/mayflydb/mayfly/guard/internal/pace"
 	"github.com/mayflydb/mayfly/guard/internal/strategy"
 	"github.com/mayflydb/mayfly/guard/internal/table"
 	"github.com/mayflydb/mayfly/internal/clock"
@@ -51,6 +52,7 @@ func New(e *strategy.Env, local *dynamodb.Client) *Strategy {
 	lease := e.Leases.Duration
 	s := &Strategy{Reader: e.NewReader(e.MaxRCU), local: local != nil, every: lease + lease/4, rescan: make(chan struct{}, 1)}
 	s.alone = s.local || e.Leases.Exclusive
+	s.inserts = pace.New(0, 0)
 	s.soon = s.every.Milliseconds() + slack
 	s.horizon = s.soon
 	if s.alone {
