@@ -48,7 +48,8 @@ const (
 	guardConcurrency = 64.0
 	polls            = 1.25    // of a lease, between two polls of a partition
 	aheadSeconds     = 2.0     // that a poll looks ahead beyond the next one
-	savesPerShard    = 20.0    // checkpoints of a busy shard, a second; internal/work/consume
+	saveEvery        = 0.05    // seconds between two checkpoints of a busy shard, at least; internal/work/consume
+	saveShare        = 0.002   // the same, for each open shard
 	localAhead       = 60.0    // seconds that a worker alone looks ahead
 	aloneMax         = 150_000 // deadlines in its memory, of which it arms two thirds ahead; guard/internal/stream
 	auditUnitsPerS   = 5.0
@@ -56,7 +57,8 @@ const (
 	leaseRowBytes    = 220 // of a row of mayfly.leases
 	shardDays        = 7   // rows for each open shard: it is replaced every 4 hours, and kept for a day
 	takeover         = 5.0 / 3
-	listEvery        = 10.0 // seconds between two listings of the stream's shards by a worker
+	listEvery        = 10.0 // seconds between two listings of the stream's shards by a worker, at least
+	listsOfAll       = 1.0  // calls of such listings by a fleet, a second, at most
 )
 
 // Facts about Amazon; docs/guard-sizing.md has the sources.

@@ -17,7 +17,8 @@ func TestGuardFacts(t *testing.T) {
 		want       float64
 	}{
 		{"internal/armed/armed.go", "entriesMax", armedMax}, {"internal/stream/division.go", "PartitionsMax", partitionsMost}, {"internal/stream/division.go", "spreadDefault", keysPerMinute},
-		{"internal/strategy/env.go", "LeasesMost", leasesMost}, {"internal/stream/stream.go", "armedAlone", aloneMax},
+		{"internal/strategy/env.go", "LeasesMost", leasesMost}, {"internal/stream/stream.go", "armedAlone", aloneMax}, {"../internal/work/consume/listing.go", "listEvery", listEvery},
+		{"../internal/work/consume/keep.go", "saveEvery", saveEvery * 1000}, {"../internal/work/consume/keep.go", "saveShare", saveShare * 1000},
 	} {
 		text, err := os.ReadFile("../guard/" + c.file)
 		if err != nil {

@@ -124,16 +124,26 @@ func (s *sizing) lateness() {
 	}
 }
 
-// list notes the listings of the stream's shards by a fleet, over the limit of an account.
+// list notes the listings of the stream's shards by a fleet, over the limit of an account: of all
+// shards, and of the children of each shard that is replaced.
 func (s *sizing) list() {
-	calls := float64(s.Workers) * math.Ceil(float64(s.StreamShards)*shardDays/listPage) / listEvery
+	shards := float64(s.StreamShards)
+	all := math.Min(float64(s.Workers)*math.Ceil(shards*shardDays/listPage)/listEvery, listsOfAll)
+	calls := all + shards*(shardDays-1)/(24*60*60)
 	s.complain(calls > listsPerS*fill, "the workers list the stream's shards with %s calls a second; an account may make %s", number(calls), number(listsPerS))
+}
+
+// saves returns the checkpoints of the stream's shards a second, at most one for each record.
+func (s *sizing) saves(records float64, lease time.Duration) float64 {
+	shards := float64(s.StreamShards)
+	pace := math.Max(saveEvery, math.Min(saveShare*shards, lease.Seconds()/2))
+	return math.Min(records, shards/pace)
 }
 
 // leases sets the duration of the leases, and adds their units. A crew has a number of rows, and
 // another one for each worker. Each worker writes its row and reads all rows of the crew four
-// times in a lease. saves are the further writes of the first crew a second.
-func (s *sizing) leases(saves float64, crews ...float64) {
+// times in a lease. The first crew also saves checkpoints of some number of records a second.
+func (s *sizing) leases(records float64, crews ...float64) {
 	choices := guardLeases
 	if s.l.Lease > 0 {
 		choices = []time.Duration{s.l.Lease}
@@ -141,6 +151,7 @@ func (s *sizing) leases(saves float64, crews ...float64) {
 	var writes, reads, keyWrites, keyReads float64
 	for _, d := range choices {
 		writes, reads, keyWrites, keyReads = 0, 0, 0, 0
+		saves := s.saves(records, d)
 		beats := 4 * float64(s.Workers) / d.Seconds()
 		for i, rows := range crews {
 			w, r := beats, beats*math.Ceil((rows+float64(s.Workers))*leaseRowBytes/readBlock)
@@ -214,7 +225,7 @@ func (s *sizing) stream() {
 	// directory, and watermark
 	s.WriteUnits += rows + 2*math.Min(n/60, s.written) + math.Min(n/60, s.l.Expirations)
 	s.list()
-	s.leases(math.Min(records, shards*savesPerShard), shards*shardDays, n)
+	s.leases(records, shards*shardDays, n)
 	lease := s.Lease.Seconds()
 	s.ReadUnits += n/(polls*lease)*(1+math.Min(keysPerMinute, s.l.Expirations*60/n)) + s.l.Expirations*row/readBlock
 	s.Armed = s.l.Expirations / float64(s.Workers) * (polls*lease + aheadSeconds)
@@ -253,8 +264,7 @@ func (s *sizing) schedule() {
 	s.complain(s.l.Expirations > schedulerPerS*fill, "the plan is for %[2]s firings a second, of the Scheduler's quota of %[1]s, which can be raised", number(schedulerPerS), number(schedulerPerS*fill))
 	s.complain(s.l.Items > schedulesMax, "%s schedules are pending; the quota of %s can be raised", number(s.l.Items), number(schedulesMax))
 	s.list()
-	shards := float64(s.StreamShards)
-	s.leases(math.Min(s.written+s.l.Expirations, shards*savesPerShard), shards*shardDays)
+	s.leases(s.written+s.l.Expirations, float64(s.StreamShards)*shardDays)
 	s.hourUSD += s.l.Expirations * 3600 / 1e6 * s.p.Scheduler.Firing
 	s.scanned(schedulerPerS*fill/float64(s.Workers), false)
 }

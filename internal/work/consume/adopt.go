@@ -27,7 +27,7 @@ func (c *Consumer) Adopt(ctx context.Context, name string) error {
 		}
 		for shard, row := range old {
 			if IsShard(shard) && row.Checkpoint != "" {
-				if _, err := leases.Note(ctx, shard, row.Checkpoint); err != nil {
+				if _, err := leases.Create(ctx, lease.Row{Shard: shard, Checkpoint: row.Checkpoint, Origin: row.Origin}); err != nil {
 					return err
 				}
 			}

@@ -11,8 +11,12 @@ import (
 )
 
 const (
-	saveEvery = 50 * time.Millisecond // between two checkpoints of a shard
-	saveLimit = 5 * time.Second       // for one write
+	saveEvery = 50 * time.Millisecond // between two checkpoints of a shard, if the stream has few
+	// The checkpoints of all shards have one partition key, which takes 1,000 writes a second at
+	// Amazon. So a shard's checkpoints are at least this long apart for each unfinished shard of the
+	// stream: then its consumers save 500 a second in all.
+	saveShare = 2 * time.Millisecond
+	saveLimit = 5 * time.Second // for one write
 	// polls of the leases in the duration of a lease; each one shows that the worker is alive
 	lookParts = 4
 	// if the polls have failed for this part of the duration, each lease is renewed by itself
@@ -27,6 +31,7 @@ type keeper struct {
 	lost    bool          // another worker has, or may have, the lease
 	failed  int           // consecutive failures to write
 	next    time.Duration // earliest time of the next write
+	paced   time.Duration // earliest time of the next checkpoint that is not the shard's end
 	tick    chan struct{} // has an element when the keeper is to act
 	pending clock.Timer   // timer that fills tick; nil: none
 }
@@ -58,21 +63,31 @@ func (k *keeper) report() {
 	}
 }
 
-// due returns the checkpoint to save, and reports whether to save it and whether to renew the
-// lease.
-func (k *keeper) due() (checkpoint string, save, beat bool) {
-	at := k.position()
-	checkpoint = at.low
-	if at.over {
-		checkpoint = checkpointEnd
+// unsaved returns the checkpoint to save, or "" if there is none, and the earliest time to save it.
+// The end of a shard is not paced, since its children wait for it.
+func (k *keeper) unsaved() (checkpoint string, at time.Duration) {
+	switch p := k.position(); {
+	case p.over && k.saved != checkpointEnd:
+		return checkpointEnd, k.next
+	case p.over || p.low == k.saved:
+		return "", 0
+	default:
+		return p.low, max(k.next, k.paced)
 	}
-	return checkpoint, checkpoint != "" && checkpoint != k.saved, !k.leases.Exclusive() && k.lease.Age() >= k.leases.Duration()/beatParts
+}
+
+// pace returns the time between two checkpoints of a shard. It leaves time to renew the lease.
+func (k *keeper) pace() time.Duration {
+	return max(saveEvery, min(time.Duration(k.open.Load())*saveShare, k.leases.Duration()/beatParts))
 }
 
 // write saves a checkpoint or renews the lease if either is due.
 func (k *keeper) write(ctx context.Context) {
-	checkpoint, save, beat := k.due()
-	if k.lost || !save && !beat || k.leases.Elapsed() < k.next {
+	now := k.leases.Elapsed()
+	checkpoint, at := k.unsaved()
+	save := checkpoint != "" && now >= at
+	beat := !k.leases.Exclusive() && k.lease.Age() >= k.leases.Duration()/beatParts
+	if k.lost || !save && !beat || now < k.next {
 		return
 	}
 	limit := saveLimit
@@ -100,8 +115,10 @@ func (k *keeper) write(ctx context.Context) {
 		}
 	default:
 		k.failed = 0
-		k.next = k.leases.Elapsed() + saveEvery
+		now := k.leases.Elapsed()
+		k.next = now + saveEvery
 		if save {
+			k.paced = now + k.pace()
 			k.hasSaved(checkpoint)
 		}
 	}
@@ -126,8 +143,8 @@ func (k *keeper) hasSaved(checkpoint string) {
 // saveLast saves the checkpoint at the end of the reading, within a limit.
 func (k *keeper) saveLast(ctx context.Context) {
 	k.report()
-	checkpoint, save, _ := k.due()
-	if k.lost || !save {
+	checkpoint, _ := k.unsaved()
+	if k.lost || checkpoint == "" {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, saveLimit)
@@ -147,11 +164,12 @@ func (k *keeper) arm() {
 	if k.lost {
 		return
 	}
-	_, save, _ := k.due()
+	checkpoint, at := k.unsaved()
+	save := checkpoint != ""
 	now := k.leases.Elapsed()
 	wait := time.Duration(-1)
 	if save {
-		wait = k.next - now
+		wait = max(at-now, 0)
 	}
 	if !k.leases.Exclusive() {
 		if beat := max(k.leases.Duration()/beatParts-k.lease.Age(), k.next-now, 0); wait < 0 || beat < wait {

@@ -65,7 +65,7 @@ func (w *worker) note(ctx context.Context, shards []types.Shard, rows map[string
 			start = since
 			continue
 		}
-		if rows[id], err = w.leases.Note(ctx, id, checkpoint); err != nil {
+		if rows[id], err = w.leases.Create(ctx, lease.Row{Shard: id, Checkpoint: checkpoint, Origin: w.label}); err != nil {
 			return nil, err
 		}
 	}

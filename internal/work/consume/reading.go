@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
@@ -43,6 +44,7 @@ type reading struct {
 	gap      gap
 	noteLoss func(context.Context) error
 	stalls   *stalls
+	open     *atomic.Int64 // number of unfinished shards of the stream
 	stop     context.CancelCauseFunc
 }
 

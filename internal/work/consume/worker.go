@@ -5,12 +5,12 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"github.com/mayflydb/mayfly/internal/clock"
@@ -24,8 +24,8 @@ import (
 // Several workers get fair shares. They find each other by leases (lease.Crew). Each computes all
 // shares from the same rows, takes free shards up to its share, and leaves the excess after a page.
 //
-// The goroutine of run owns the fields outside mu, except again, ended and makingUp, which
-// the goroutines of the readers also use.
+// The goroutine of run owns the fields outside mu, except again, stale, open and makingUp, which the
+// goroutines of the readers also use.
 type worker struct {
 	*Consumer
 	arn      string
@@ -34,13 +34,24 @@ type worker struct {
 	progress Progress
 	log      *slog.Logger
 	// first iterators by shard, if the consumer starts now and at the end of the stream
-	latest  map[string]*string
-	missing map[string]int // by shard with a row: consecutive listings without it
-	again   chan struct{}  // has an element when the shards should be checked again
-	changed bool           // a lease differed from the row that was read
-	listed  listing
-	ends    int         // number of rows of finished shards, when last read
-	ended   atomic.Bool // a reader has ended, perhaps because its shard is gone
+	latest    map[string]*string
+	missing   map[string]int // by shard with a row: consecutive listings without it
+	again     chan struct{}  // has an element when the shards should be checked again
+	changed   bool           // a lease differed from the row that was read
+	label     string         // the stream's
+	listed    listing        // the last list of the shards, with the children found since
+	partial   *listing       // a list that is not complete; nil: none
+	ends      int            // number of finished shards' rows from older versions, when last read
+	stale     atomic.Bool    // all shards are to be listed, for example because a reader has found its shard gone
+	started   time.Duration  // when this worker began
+	nextList  time.Duration  // when to list all shards next, if scheduled is set
+	scheduled bool
+	childless map[string]int  // finished shards whose children are unknown: further tries
+	born      map[string]bool // children that have no row yet
+	askAgain  time.Duration   // when to ask for them again
+	unshared  bool            // the last listing has shards that may be neither taken nor published
+	// the endpoint does not list the children of a shard alone
+	unfiltered bool
 	// an unfinished shard is missing from the list; listed again soon, because one listing may omit
 	// it
 	vanished bool
@@ -48,10 +59,12 @@ type worker struct {
 	anew     bool // the stored start was deleted, and the loss is still to be noted
 	stalls   *stalls
 	readers  sync.WaitGroup
-	makingUp atomic.Bool // Lost is under way
+	makingUp atomic.Bool  // Lost is under way
+	open     atomic.Int64 // number of unfinished shards
 	mu       struct {
 		sync.Mutex
-		reading map[string]*held // by shard: the shards that this worker reads
+		reading  map[string]*held // by shard: the shards that this worker reads
+		finished []string         // shards that were read to their end since the last look
 	}
 }
 
@@ -61,14 +74,18 @@ type held struct {
 	leaving bool
 }
 
-const lostPause = time.Second // before a lost shard is tried again
+const (
+	lostPause = time.Second // before a lost shard is tried again
+	listSoon  = time.Second // before another listing for which a worker pays
+)
 
 func newWorker(c *Consumer, arn string) *worker {
 	w := &worker{
 		Consumer: c, arn: arn, leases: lease.New(c.DB, c.Name, c.Leases), log: c.Logger.With("consumer", c.Name),
 		latest: map[string]*string{}, missing: map[string]int{}, again: make(chan struct{}, 1), stalls: newStalls(c),
+		label: labelOf(arn), childless: map[string]int{}, born: map[string]bool{},
 	}
-	w.crew = lease.NewCrew(w.leases)
+	w.crew, w.started = lease.NewCrew(w.leases), w.leases.Elapsed()
 	w.mu.reading = map[string]*held{}
 	return w
 }
@@ -105,16 +122,12 @@ func (w *worker) depart(ctx context.Context) {
 	w.crew.Leave(ctx)
 }
 
-// wait waits until the shards should be checked again. An exclusive worker learns of all changes by
-// itself, except a write that an earlier run had begun: it changes a lease between reading and
-// taking it; and the first shard of a stream without any, or a child that is listed later than the
-// end of its parent.
+// wait waits until the shards should be checked again. A worker in the database's own process learns
+// of all changes by itself, except a write that an earlier run had begun: it changes a lease between
+// reading and taking it; and the first shard of a stream without any, or a child that is listed later
+// than the end of its parent.
 func (w *worker) wait(ctx context.Context) {
-	next := w.leases.Duration() / lookParts
-	if w.changed || w.vanished {
-		next = min(next, retry.Calls.First)
-	}
-	if w.changed || w.vanished || w.listed.left == 0 || !w.leases.Exclusive() {
+	if next := w.nextLook(); next >= 0 {
 		timer := clock.AfterFunc(next, func() { nudge(w.again) })
 		defer timer.Stop()
 	}
@@ -122,6 +135,28 @@ func (w *worker) wait(ctx context.Context) {
 	case <-w.again:
 	case <-ctx.Done():
 	}
+}
+
+// nextLook returns the time until the shards should be checked again without an event, or -1.
+func (w *worker) nextLook() time.Duration {
+	next := w.leases.Duration() / lookParts
+	soon := retry.Calls.First
+	if !w.listsAlways() {
+		soon = listSoon
+	}
+	switch {
+	case w.partial != nil:
+		return min(next, pagePause)
+	case w.changed || w.vanished || w.stale.Load():
+		return min(next, soon)
+	case len(w.childless) > 0:
+		return min(next, listSoon)
+	case w.listed.left == 0 || !w.leases.Exclusive():
+		return next
+	case !w.listsAlways():
+		return max(w.nextList-w.leases.Elapsed(), 0)
+	}
+	return -1
 }
 
 func (c *Consumer) setProgress(p Progress) {
@@ -140,6 +175,10 @@ func (w *worker) look(ctx, lost context.Context) (over bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	if !fresh && (w.partial != nil && w.listed.left == 0 || w.Start != TrimHorizon && rows[rowStart].Term == 0) {
+		_, err := w.crew.Meet(ctx, rows)
+		return false, err // what follows needs the whole list
+	}
 	shards := w.listed.shards
 	for shard, row := range rows {
 		if row.Damaged() {
@@ -154,9 +193,11 @@ func (w *worker) look(ctx, lost context.Context) (over bool, err error) {
 	if err := w.makeUp(lost, rows[rowLost]); err != nil {
 		return false, err
 	}
-	ready, left := w.ready(shards, rows)
+	ready, left := w.ready(rows, fresh)
+	w.open.Store(int64(left))
 	if w.listed.left = left; fresh {
 		w.noteShards()
+		w.scheduleList(rows)
 	}
 	workers, err := w.crew.Meet(ctx, rows)
 	if err != nil {
@@ -165,6 +206,11 @@ func (w *worker) look(ctx, lost context.Context) (over bool, err error) {
 	if err := w.share(ctx, ready, workers, rows); err != nil {
 		return false, err
 	}
+	if err := w.publish(ctx, ready, rows); err != nil {
+		return false, err
+	}
+	clear(w.born)
+	w.unshared = w.unshared && !fresh
 	if !fresh {
 		return false, nil
 	}
@@ -180,112 +226,55 @@ func (w *worker) noteShards() {
 	w.stalls.note(listOfShards, reason)
 }
 
-// listing is the last list of the stream's shards.
-type listing struct {
-	shards []types.Shard
-	open   bool          // more shards may appear
-	at     time.Duration // time of the listing
-	ends   int           // number of rows of finished shards at that time
-	left   int           // number of unfinished shards
-}
-
-// listEvery is the interval of listings if nothing indicates new shards. An account may list shards
-// only ten times a second, over all streams.
-const listEvery = 10 * time.Second
-
-// read reads the rows, after listing the shards if that is due. A listing is also due when any
-// worker has finished a shard, which may have children.
-func (w *worker) read(ctx context.Context) (rows map[string]lease.Row, fresh bool, err error) {
-	if w.ended.Swap(false) || w.vanished || w.listed.left == 0 || w.leases.Exclusive() || w.leases.Elapsed()-w.listed.at >= listEvery {
-		if err := w.list(ctx); err != nil {
-			return nil, false, err
-		}
-		fresh = true
-	}
-	if err := w.readRows(ctx, &rows); err != nil || fresh || w.ends == w.listed.ends {
-		return rows, fresh, err
-	}
-	if err := w.list(ctx); err != nil {
-		return nil, false, err
-	}
-	return rows, true, w.readRows(ctx, &rows)
-}
-
-func (w *worker) list(ctx context.Context) (err error) {
-	next := listing{at: w.leases.Elapsed(), ends: w.ends}
-	if next.shards, next.open, err = w.shards(ctx); err != nil {
-		if ctx.Err() == nil && !gone(err) {
-			w.stalls.note(listOfShards, err)
-		}
-		w.ended.Store(true)
-		return err
-	}
-	w.listed = next
-	return nil
-}
-
-func (w *worker) readRows(ctx context.Context, rows *map[string]lease.Row) (err error) {
-	if *rows, err = w.leases.Rows(ctx); err != nil {
-		return err
+func (w *worker) readRows(ctx context.Context) (rows map[string]lease.Row, err error) {
+	if rows, err = w.leases.Rows(ctx); err != nil {
+		return nil, err
 	}
 	w.ends = 0
-	for _, r := range *rows {
-		if r.Checkpoint == checkpointEnd {
-			w.ends++
+	for _, r := range rows {
+		if r.Checkpoint == checkpointEnd && r.Origin == "" && IsShard(r.Shard) {
+			w.ends++ // by an older version, which writes no rows of its children
 		}
 	}
-	return nil
+	return rows, nil
 }
 
-// shards lists the stream's shards. open reports that more may appear.
-func (w *worker) shards(ctx context.Context) (all []types.Shard, open bool, err error) {
-	in := &dynamodbstreams.DescribeStreamInput{StreamArn: &w.arn}
-	for {
-		out, err := w.Streams.DescribeStream(ctx, in)
-		if err != nil {
-			return nil, false, err
-		}
-		all = append(all, out.StreamDescription.Shards...)
-		if in.ExclusiveStartShardId = out.StreamDescription.LastEvaluatedShardId; in.ExclusiveStartShardId == nil {
-			return all, out.StreamDescription.StreamStatus != types.StreamStatusDisabled, nil
-		}
-	}
-}
-
-// ready returns the rows of the unfinished shards whose parents are finished or gone, and the
-// number of unfinished shards. It reports the checkpoints to the progress.
-func (w *worker) ready(shards []types.Shard, rows map[string]lease.Row) (ready []lease.Row, left int) {
-	listed := map[string]bool{}
-	for _, s := range shards {
-		listed[aws.ToString(s.ShardId)] = true
-	}
-	for _, s := range shards {
+// ready returns the rows of the unfinished shards whose parents are finished or gone, and the number
+// of unfinished shards. It reports the checkpoints to the progress. A list that is not fresh may
+// contain shards that were trimmed since. So a shard without a row counts only if it is in a fresh
+// list, or was born; a row is written only when the shard can be read.
+func (w *worker) ready(rows map[string]lease.Row, fresh bool) (ready []lease.Row, left int) {
+	finished := func(id string) bool { return rows[id].Checkpoint == checkpointEnd }
+	for _, s := range w.listed.shards {
 		id, parent := aws.ToString(s.ShardId), aws.ToString(s.ParentShardId)
 		row := rows[id]
 		row.Shard = id
-		if row.Checkpoint == checkpointEnd {
+		if finished(id) {
 			w.progress.Checkpoint(id, lastOf(s))
+			continue
+		}
+		if !fresh && !w.born[id] && !row.Exists() {
 			continue
 		}
 		left++
 		if row.Checkpoint != "" && !w.reads(id) {
 			w.progress.Checkpoint(id, row.Checkpoint)
 		}
-		if !listed[parent] || rows[parent].Checkpoint == checkpointEnd {
+		_, listed := w.listed.byID[parent]
+		if !listed || finished(parent) || !fresh && !rows[parent].Exists() {
+			ready = append(ready, row)
+		}
+	}
+	for id, row := range rows {
+		if _, listed := w.listed.byID[id]; listed || !IsShard(id) || finished(id) || !w.knows(row) {
+			continue
+		}
+		left++
+		if !fresh && w.missing[id] == 0 { // another worker has listed it since
 			ready = append(ready, row)
 		}
 	}
 	return ready, left
-}
-
-// shard returns a listed shard, or the zero shard.
-func (l *listing) shard(id string) types.Shard {
-	for _, s := range l.shards {
-		if aws.ToString(s.ShardId) == id {
-			return s
-		}
-	}
-	return types.Shard{}
 }
 
 // firstOf returns the sequence number at which a shard begins.
@@ -366,16 +355,15 @@ func (w *worker) reads(shard string) bool {
 // take takes a shard's lease and starts to read the shard.
 func (w *worker) take(ctx context.Context, row lease.Row, rows map[string]lease.Row) (bool, error) {
 	latest, since := w.latest[row.Shard], sinceOf(rows)
-	shard := w.listed.shard(row.Shard)
-	first := firstOf(shard)
-	if w.Lost != nil && !row.Exists() && latest == nil && !w.predates(since) && w.orphan(shard, rows) {
-		w.log.Error("the shard before this one is gone and was never read: records may have been trimmed before they were read",
-			"shard", row.Shard, "before", aws.ToString(shard.ParentShardId))
-		if err := w.noteLoss(ctx); err != nil {
+	if !row.Exists() {
+		var err error
+		if row, err = w.origin(ctx, row, rows); err != nil {
 			return false, err
 		}
-		first = "" // that loss includes the shard's first records
+	} else if row.Origin == "" {
+		row.Origin = w.originOf(w.listed.shard(row.Shard)) // the row is of an older version
 	}
+	_, first, _ := strings.Cut(row.Origin, " ")
 	taken, err := w.leases.Take(ctx, row)
 	if errors.Is(err, lease.ErrLost) {
 		return false, nil
@@ -392,44 +380,47 @@ func (w *worker) take(ctx context.Context, row lease.Row, rows map[string]lease.
 	w.mu.Unlock()
 	delete(w.latest, row.Shard)
 	w.readers.Go(func() {
-		w.readShard(ctx, taken, h, first, latest, since)
+		finished := w.readShard(ctx, taken, h, first, latest, since)
 		w.stalls.note(row.Shard, nil)
 		w.mu.Lock()
 		delete(w.mu.reading, row.Shard)
+		if finished {
+			w.mu.finished = append(w.mu.finished, row.Shard)
+		}
 		w.mu.Unlock()
-		w.ended.Store(true)
 		nudge(w.again)
 	})
 	return true, nil
 }
 
 // readShard reads a shard until it is finished, ctx is done, or another worker has or is to get it.
-// After a failure it continues from the checkpoint.
-func (w *worker) readShard(ctx context.Context, taken *lease.Lease, h *held, first string, latest *string, since time.Time) {
+// After a failure it continues from the checkpoint. It reports whether the shard is finished.
+func (w *worker) readShard(ctx context.Context, taken *lease.Lease, h *held, first string, latest *string, since time.Time) (finished bool) {
 	log := w.log.With("shard", taken.Shard(), "term", taken.Term())
 	var loss gap
 	for pauses := retry.Calls.Start(); ; pauses.Wait(ctx) {
 		before := taken.Checkpoint()
 		r := &reading{
 			Consumer: w.Consumer, window: newWindow(), arn: w.arn, shard: taken.Shard(), lease: taken, leases: w.leases, progress: w.progress, log: log,
-			first: first, latest: latest, since: since, leave: h.leave, gap: loss, noteLoss: w.noteLoss, stalls: w.stalls,
+			first: first, latest: latest, since: since, leave: h.leave, gap: loss, noteLoss: w.noteLoss, stalls: w.stalls, open: &w.open,
 		}
 		err := r.run(ctx)
 		latest, loss = r.latest, r.gap
 		switch {
 		case ctx.Err() != nil, errors.Is(err, errLeave):
 			w.release(ctx, taken)
-			return
+			return false
 		case errors.Is(err, errReadEnd):
-			return
+			return true
 		case errors.Is(err, lease.ErrLost):
 			log.Warn("this worker was silent for longer than its lease and has given up the shard; it, or another worker, continues from the checkpoint")
 			clock.Pause(lostPause, ctx.Done())
-			return
+			return false
 		case errors.Is(err, errGone):
 			log.Warn("the shard is gone")
 			clock.Pause(lostPause, ctx.Done())
-			return
+			w.stale.Store(true)
+			return false
 		}
 		if taken.Checkpoint() != before {
 			pauses.Reset()
@@ -453,7 +444,7 @@ func (w *worker) release(ctx context.Context, taken *lease.Lease) {
 // forgetAfter is the number of consecutive listings without a shard after which its row is deleted.
 const forgetAfter = 3
 
-// forget deletes the rows of shards that no longer exist. If an unfinished shard has no reader, its
+// forget deletes the rows of shards that no longer exist, but not those of a newer stream. If an unfinished shard has no reader, its
 // remaining records were trimmed, and that is noted first.
 func (w *worker) forget(ctx context.Context, shards []types.Shard, rows map[string]lease.Row) error {
 	for _, s := range shards {
@@ -463,7 +454,7 @@ func (w *worker) forget(ctx context.Context, shards []types.Shard, rows map[stri
 	w.vanished = false
 	for id, row := range rows {
 		finished := row.Checkpoint == checkpointEnd
-		if !IsShard(id) || !finished && (w.reads(id) || !w.leases.Free(row)) {
+		if label, _, _ := strings.Cut(row.Origin, " "); label > w.label || !IsShard(id) || !finished && (w.reads(id) || !w.leases.Free(row)) {
 			delete(w.missing, id)
 			continue
 		}

@@ -167,7 +167,7 @@ func (l *Leases) Free(r Row) bool {
 // another worker was first.
 func (l *Leases) Take(ctx context.Context, r Row) (*Lease, error) {
 	began := l.o.Elapsed()
-	after := Row{Shard: r.Shard, Owner: l.o.Owner, Term: r.Term + 1, Beat: r.Beat + 1, Checkpoint: r.Checkpoint}
+	after := Row{Shard: r.Shard, Owner: l.o.Owner, Term: r.Term + 1, Beat: r.Beat + 1, Checkpoint: r.Checkpoint, Origin: r.Origin}
 	err := l.replace(ctx, r, after)
 	if _, ok := errors.AsType[*errChanged](err); ok {
 		return nil, ErrLost
@@ -200,8 +200,13 @@ func (l *Leases) Disown(ctx context.Context, r Row) error {
 // Note creates a row without an owner, with a checkpoint, unless the row exists. It returns the
 // present row.
 func (l *Leases) Note(ctx context.Context, shard, checkpoint string) (Row, error) {
-	row := Row{Shard: shard, Term: 1, Beat: 1, Checkpoint: checkpoint}
-	err := l.replace(ctx, Row{Shard: shard}, row)
+	return l.Create(ctx, Row{Shard: shard, Checkpoint: checkpoint})
+}
+
+// Create is like Note for a row that may have an origin too.
+func (l *Leases) Create(ctx context.Context, row Row) (Row, error) {
+	row.Owner, row.Term, row.Beat = "", 1, 1
+	err := l.replace(ctx, Row{Shard: row.Shard}, row)
 	var changed *errChanged
 	if !errors.As(err, &changed) {
 		return row, err
@@ -222,7 +227,7 @@ func (l *Leases) Note(ctx context.Context, shard, checkpoint string) (Row, error
 func (l *Leases) Mark(ctx context.Context, shard string) error {
 	var changed *errChanged
 	for before := (Row{Shard: shard}); ; before = changed.now {
-		after := Row{Shard: shard, Term: before.Term + 1, Beat: before.Beat + 1, Checkpoint: before.Checkpoint}
+		after := Row{Shard: shard, Term: before.Term + 1, Beat: before.Beat + 1, Checkpoint: before.Checkpoint, Origin: before.Origin}
 		if err := l.replace(ctx, before, after); !errors.As(err, &changed) {
 			return err
 		}

@@ -27,6 +27,7 @@ const (
 	attrTerm       = "term"
 	attrBeat       = "beat"
 	attrCheckpoint = "checkpoint" // absent: none yet
+	attrOrigin     = "origin"     // absent: unknown
 )
 
 // Row is a lease as stored in the table.
@@ -36,6 +37,9 @@ type Row struct {
 	Term       int64  // 0: the row does not exist
 	Beat       int64
 	Checkpoint string // "": none yet
+	// what the consumer has noted of the shard itself; "": nothing. A worker of an older version
+	// writes rows without it
+	Origin string
 
 	damage *damage // nil: none
 }
@@ -82,11 +86,14 @@ func (r Row) item(consumer string) map[string]types.AttributeValue {
 	if r.Checkpoint != "" {
 		item[attrCheckpoint] = attr.S(r.Checkpoint)
 	}
+	if r.Origin != "" {
+		item[attrOrigin] = attr.S(r.Origin)
+	}
 	return item
 }
 
 func rowOf(item map[string]types.AttributeValue) Row {
-	r := Row{Shard: attr.String(item[attrShard]), Owner: attr.String(item[attrOwner]), Checkpoint: attr.String(item[attrCheckpoint])}
+	r := Row{Shard: attr.String(item[attrShard]), Owner: attr.String(item[attrOwner]), Checkpoint: attr.String(item[attrCheckpoint]), Origin: attr.String(item[attrOrigin])}
 	var term, beat bool
 	r.Term, term = count(item[attrTerm])
 	r.Beat, beat = count(item[attrBeat])

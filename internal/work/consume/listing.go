@@ -1,0 +1,327 @@
+package consume
+
+import (
+	"context"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/work/lease"
+	"github.com/mayflydb/mayfly/internal/work/retry"
+)
+
+// At Amazon, an account may make ten calls of DescribeStream a second, over all streams, and each
+// returns a hundred shards. So the workers of a fleet share what they learn. A worker that finishes a
+// shard asks for the children of this shard only, and writes a row for each child that it does not
+// take itself. The rows name their stream, so workers that have not listed a shard can take it too.
+//
+// Now and then each worker lists all shards. This also finds the children of a shard whose reader
+// died after it had finished the shard. The interval grows with the numbers of workers and pages.
+const (
+	listEvery = 10 * time.Second // shortest interval of a worker's listings if nothing indicates new shards
+	listShare = time.Second      // the same, for each worker and page: a fleet makes one call a second
+
+	pageShards = 100                    // shards in an answer, at most
+	pageBurst  = 5                      // calls of a listing that follow each other at once
+	pagePause  = 200 * time.Millisecond // before each further call
+	listWait   = 30 * time.Second       // that a new worker waits for others to list the shards
+	listMost   = 2 * time.Minute        // after which an incomplete listing begins again
+
+	// A closed shard may be listed before its children. They are asked for so often, a second apart,
+	// before all shards are listed.
+	childTries = 5
+)
+
+// listing is a list of the stream's shards.
+type listing struct {
+	shards []types.Shard
+	byID   map[string]types.Shard
+	open   bool          // more shards may appear
+	at     time.Duration // time at which the listing began
+	ends   int           // w.ends at that time
+	left   int           // number of unfinished shards
+	pages  int           // number of calls
+	after  *string       // the next page begins after this shard
+}
+
+// add adds shards that are not in the list.
+func (l *listing) add(shards []types.Shard) {
+	if l.byID == nil {
+		l.byID = map[string]types.Shard{}
+	}
+	for _, s := range shards {
+		id := aws.ToString(s.ShardId)
+		if _, known := l.byID[id]; !known {
+			l.shards = append(l.shards, s)
+		}
+		l.byID[id] = s
+	}
+}
+
+// shard returns a listed shard, or the zero shard.
+func (l *listing) shard(id string) types.Shard { return l.byID[id] }
+
+// childrenOf returns the listed children of a shard.
+func (l *listing) childrenOf(parent string) (all []types.Shard) {
+	for _, s := range l.shards {
+		if aws.ToString(s.ParentShardId) == parent {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// read reads the rows, after listing the shards if that is due. fresh reports that the list is
+// complete and was made now.
+func (w *worker) read(ctx context.Context) (rows map[string]lease.Row, fresh bool, err error) {
+	if err := w.descend(ctx); err != nil {
+		return nil, false, err
+	}
+	due := w.mustList()
+	if !due {
+		if rows, err = w.readRows(ctx); err != nil || !w.mustListFor(rows) {
+			return rows, false, err
+		}
+	}
+	if fresh, err = w.list(ctx); err != nil {
+		return nil, false, err
+	}
+	rows, err = w.readRows(ctx)
+	return rows, fresh, err
+}
+
+// mustList reports whether to list all shards, whatever the rows are.
+func (w *worker) mustList() bool {
+	return w.stale.Load() || w.unshared || w.vanished || w.partial != nil && w.listed.pages > 0 || w.listsAlways() || w.scheduled && w.leases.Elapsed() >= w.nextList
+}
+
+// listsAlways reports whether each look lists all shards. An exclusive worker looks only after an
+// event, and a list of one page, or one from its own process, is cheap.
+func (w *worker) listsAlways() bool {
+	return w.leases.Exclusive() && (w.listed.pages <= 1 || w.Registry.Register != nil)
+}
+
+// mustListFor reports whether to list all shards because of the rows.
+func (w *worker) mustListFor(rows map[string]lease.Row) bool {
+	known, strange, finished := len(w.born), 0, 0
+	for id, row := range rows {
+		switch {
+		case !IsShard(id):
+		case row.Checkpoint == checkpointEnd:
+			finished++
+		case w.knows(row):
+			known++
+		default:
+			strange++
+		}
+	}
+	switch {
+	case known+strange+finished == 0 && w.waits(rows):
+		return false
+	case known == 0 || w.Start != TrimHorizon && rows[rowStart].Term == 0:
+		return true
+	case !w.scheduled: // others have listed the shards
+		w.partial, w.listed.ends = nil, w.ends
+		w.scheduleList(rows)
+	}
+	return w.ends != w.listed.ends || strange > 0 && w.leases.Elapsed()-w.listed.at >= listEvery
+}
+
+// waits reports whether another worker of a new consumer is to list the shards: of a fleet that
+// starts at once, the first one by name.
+func (w *worker) waits(rows map[string]lease.Row) bool {
+	if w.leases.Elapsed()-w.started >= listWait {
+		return false
+	}
+	for id, row := range rows {
+		if lease.IsCrew(id) && row.Owner < w.leases.Owner() && !w.leases.Free(row) {
+			w.partial = nil
+			return true
+		}
+	}
+	return false
+}
+
+// scheduleList sets the time of the next listing, at random, so that workers do not list together.
+func (w *worker) scheduleList(rows map[string]lease.Row) {
+	shards, workers := 0, 0
+	for id := range rows {
+		switch {
+		case lease.IsCrew(id):
+			workers++
+		case IsShard(id):
+			shards++
+		}
+	}
+	pages := max(w.listed.pages, (shards+pageShards-1)/pageShards, 1)
+	every := max(listEvery, time.Duration(max(workers, 1)*pages)*listShare)
+	next := every*3/4 + rand.N(every/2)
+	if !w.scheduled { // it may be one of many that have just begun
+		next = rand.N(every)
+	}
+	w.scheduled, w.nextList = true, w.leases.Elapsed()+next
+}
+
+// knows reports whether a row is of a shard of this stream.
+func (w *worker) knows(row lease.Row) bool {
+	label, _, _ := strings.Cut(row.Origin, " ")
+	return label == w.label || row.Origin == "" && w.listed.shard(row.Shard).ShardId != nil
+}
+
+// list lists all shards, and reports whether the list is complete. If it has many pages, list
+// returns in between, so that the leases are renewed, and continues at the next call.
+func (w *worker) list(ctx context.Context) (complete bool, err error) {
+	began := w.leases.Elapsed()
+	if w.partial == nil || began-w.partial.at > listMost {
+		w.partial = &listing{at: began, ends: w.ends}
+	}
+	next := w.partial
+	for {
+		out, err := w.Streams.DescribeStream(ctx, &dynamodbstreams.DescribeStreamInput{StreamArn: &w.arn, ExclusiveStartShardId: next.after})
+		if err != nil {
+			if ctx.Err() == nil && !gone(err) {
+				w.stalls.note(listOfShards, err)
+			}
+			return false, err // the next look goes on from here
+		}
+		next.add(out.StreamDescription.Shards)
+		next.pages++
+		if next.after = out.StreamDescription.LastEvaluatedShardId; next.after == nil {
+			next.open = out.StreamDescription.StreamStatus != types.StreamStatusDisabled
+			break
+		}
+		if next.pages == 1 && w.listed.pages == 0 && !w.leases.Exclusive() {
+			return false, nil // by now the rows may show others that list
+		}
+		if next.pages < pageBurst || w.unfiltered || w.Registry.Register != nil {
+			continue // also any number of calls of an endpoint that is not Amazon's
+		}
+		if !w.leases.Exclusive() && w.leases.Elapsed()-began+pagePause > w.leases.Duration()/(2*lookParts) {
+			return false, nil
+		}
+		if clock.Pause(pagePause, ctx.Done()); ctx.Err() != nil {
+			return false, ctx.Err()
+		}
+	}
+	w.listed, w.partial, w.unshared = *next, nil, true
+	w.stale.Store(false)
+	return true, nil
+}
+
+// descend finds the children of the shards that this worker has finished. If it cannot ask for them
+// alone, or all shards can be listed with as few calls, they are listed next.
+func (w *worker) descend(ctx context.Context) error {
+	w.mu.Lock()
+	for _, shard := range w.mu.finished {
+		w.childless[shard] = childTries
+	}
+	w.mu.finished = nil
+	w.mu.Unlock()
+	now := w.leases.Elapsed()
+	for shard, tries := range w.childless {
+		if w.unfiltered || tries == 0 || len(w.childless) >= w.listed.pages && w.listed.pages > 0 {
+			w.stale.Store(true)
+			clear(w.childless)
+			return nil
+		}
+		if tries < childTries && now < w.askAgain {
+			continue
+		}
+		found := w.listed.childrenOf(shard)
+		if len(found) == 0 {
+			var err error
+			if found, err = w.children(ctx, shard); err != nil {
+				return err
+			}
+		}
+		w.listed.add(found)
+		for _, s := range found {
+			w.born[aws.ToString(s.ShardId)] = true
+		}
+		if w.childless[shard]--; len(found) > 0 {
+			delete(w.childless, shard)
+		}
+		w.askAgain = now + listSoon
+	}
+	return nil
+}
+
+// children asks for the children of a shard. Some endpoints refuse to, or return other shards.
+func (w *worker) children(ctx context.Context, parent string) (all []types.Shard, err error) {
+	in := &dynamodbstreams.DescribeStreamInput{
+		StreamArn: &w.arn, ShardFilter: &types.ShardFilter{Type: types.ShardFilterTypeChildShards, ShardId: &parent},
+	}
+	for {
+		out, err := w.Streams.DescribeStream(ctx, in)
+		if !gone(err) && retry.Classify(err) == retry.Permanent {
+			w.refuseFilter()
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range out.StreamDescription.Shards {
+			if aws.ToString(s.ParentShardId) != parent {
+				w.refuseFilter()
+				return nil, nil
+			}
+		}
+		all = append(all, out.StreamDescription.Shards...)
+		if in.ExclusiveStartShardId = out.StreamDescription.LastEvaluatedShardId; in.ExclusiveStartShardId == nil {
+			return all, nil
+		}
+	}
+}
+
+// refuseFilter notes that the endpoint does not list the children of a shard alone.
+func (w *worker) refuseFilter() {
+	w.unfiltered = true
+	w.stale.Store(true)
+}
+
+// publish writes rows for the shards that can be read and are not taken, for the other workers.
+func (w *worker) publish(ctx context.Context, ready []lease.Row, rows map[string]lease.Row) error {
+	if w.leases.Exclusive() {
+		return nil
+	}
+	for _, row := range ready {
+		if row.Exists() || w.reads(row.Shard) {
+			continue
+		}
+		row, err := w.origin(ctx, row, rows)
+		if err != nil {
+			return err
+		}
+		if _, err := w.leases.Create(ctx, row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// origin returns the row of a shard that has none yet, after it has noted a loss if the shard's
+// parent was never read. Otherwise the row has the sequence number at which the shard begins, until
+// the first checkpoint.
+func (w *worker) origin(ctx context.Context, row lease.Row, rows map[string]lease.Row) (lease.Row, error) {
+	shard := w.listed.shard(row.Shard)
+	row.Origin = w.originOf(shard)
+	if w.Lost == nil || row.Exists() || w.latest[row.Shard] != nil || w.predates(sinceOf(rows)) || !w.orphan(shard, rows) {
+		return row, nil
+	}
+	w.log.Error("the shard before this one is gone and was never read: records may have been trimmed before they were read",
+		"shard", row.Shard, "before", aws.ToString(shard.ParentShardId))
+	row.Origin = w.label // that loss includes the shard's first records
+	return row, w.noteLoss(ctx)
+}
+
+// originOf returns the origin of a listed shard's row: the stream's label, and the sequence number at
+// which the shard begins.
+func (w *worker) originOf(s types.Shard) string { return strings.TrimSpace(w.label + " " + firstOf(s)) }
+
+// labelOf returns the label of a stream, which is unique among the streams of its table.
+func labelOf(arn string) string { return arn[strings.LastIndexByte(arn, '/')+1:] }
