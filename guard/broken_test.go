@@ -461,7 +461,11 @@ func TestBrokenPermissions(t *testing.T) {
 		list := Permissions(UseRun, Options{Strategy: strategy})
 		for _, call := range slices.Sorted(maps.Keys(later)) {
 			operation, _, _ := strings.Cut(call, " ")
-			if !slices.ContainsFunc(list, func(p Permission) bool { return strings.HasSuffix(p.Action, ":"+operation) }) {
+			action := operation
+			if operation == "TransactWriteItems" { // IAM checks its parts
+				action = "PutItem"
+			}
+			if !slices.ContainsFunc(list, func(p Permission) bool { return strings.HasSuffix(p.Action, ":"+action) }) {
 				t.Errorf("no permission for %s is listed", operation)
 			}
 			is := func(r *request) bool { return r.operation+" "+r.table() == call }
