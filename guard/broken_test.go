@@ -462,7 +462,7 @@ func TestBrokenPermissions(t *testing.T) {
 		for _, call := range slices.Sorted(maps.Keys(later)) {
 			operation, _, _ := strings.Cut(call, " ")
 			action := operation
-			if operation == "TransactWriteItems" { // has no permission of its own; guard's other transactions are of removals
+			if operation == "TransactWriteItems" { // IAM checks its parts
 				action = "PutItem"
 			}
 			if !slices.ContainsFunc(list, func(p Permission) bool { return strings.HasSuffix(p.Action, ":"+action) }) {
