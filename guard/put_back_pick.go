@@ -7,7 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
-	"slices"
+	"sort"
 	"time"
 
 	"github.com/mayflydb/mayfly/guard/journal"
@@ -134,8 +134,9 @@ type pick struct {
 // picks returns the image to put back for each key, in the order of the files, and the number of
 // older removals of these keys.
 func (p *putBack) picks(notes []note) (all []pick, older int64) {
-	slices.SortFunc(notes, func(a, b note) int {
-		return cmp.Or(bytes.Compare(a.key[:], b.key[:]), cmp.Compare(a.id, b.id), cmp.Compare(a.kind, b.kind), cmp.Compare(a.file, b.file), cmp.Compare(a.offset, b.offset))
+	sort.Slice(notes, func(i, j int) bool {
+		a, b := &notes[i], &notes[j]
+		return cmp.Or(bytes.Compare(a.key[:], b.key[:]), cmp.Compare(a.id, b.id), cmp.Compare(a.kind, b.kind), cmp.Compare(a.file, b.file), cmp.Compare(a.offset, b.offset)) < 0
 	})
 	for len(notes) > 0 {
 		n := 1
@@ -149,7 +150,10 @@ func (p *putBack) picks(notes []note) (all []pick, older int64) {
 		}
 		notes = notes[n:]
 	}
-	slices.SortFunc(all, func(a, b pick) int { return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.offset, b.offset)) })
+	sort.Slice(all, func(i, j int) bool {
+		a, b := &all[i], &all[j]
+		return a.file < b.file || a.file == b.file && a.offset < b.offset
+	})
 	return all, older
 }
 

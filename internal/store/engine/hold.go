@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"sort"
 	"sync"
 	"time"
 
@@ -440,8 +441,9 @@ func (e *Engine) Held() []HeldStream {
 		}
 		s.surplus.mu.Unlock()
 	}
-	slices.SortFunc(out, func(a, b HeldStream) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Table, b.Table), cmp.Compare(a.Label, b.Label))
+	sort.Slice(out, func(i, j int) bool {
+		a, b := &out[i], &out[j]
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Table, b.Table), cmp.Compare(a.Label, b.Label)) < 0
 	})
 	return out
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sort"
 )
 
 // The MANIFEST is a log of version edits. Pebble's own decoder is internal and treats a damaged
@@ -272,7 +273,10 @@ func (v *version) apply(e edit, comparer string) error {
 
 // sorted returns the live tables by level and number.
 func (v *version) sorted() []manifestTable {
-	return slices.SortedFunc(maps.Values(v.tables), func(a, b manifestTable) int {
-		return cmp.Or(cmp.Compare(a.Level, b.Level), cmp.Compare(a.Number, b.Number))
+	all := slices.Collect(maps.Values(v.tables))
+	sort.Slice(all, func(i, j int) bool {
+		a, b := &all[i], &all[j]
+		return a.Level < b.Level || a.Level == b.Level && a.Number < b.Number
 	})
+	return all
 }
