@@ -8,7 +8,7 @@
 // checkpoint has not passed come again. Records that the endpoint trimmed before they were read are
 // a loss, which is stored until the consumer's Lost has made up for it.
 //
-// The workers of a fleet share what they learn of a stream with many shards, and pace their
+// The workers of a fleet share the list of a stream with many shards, and pace their
 // checkpoints, so that a fleet of any size makes about one call of DescribeStream and 500 writes of
 // checkpoints a second.
 //

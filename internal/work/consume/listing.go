@@ -16,7 +16,7 @@ import (
 )
 
 // At Amazon, an account may make ten calls of DescribeStream a second, over all streams, and each
-// returns a hundred shards. So the workers of a fleet share what they learn. A worker that finishes a
+// returns a hundred shards. So the workers of a fleet share the list. A worker that finishes a
 // shard asks for the children of this shard only, and writes a row for each child that it does not
 // take itself. The rows name their stream, so workers that have not listed a shard can take it too.
 //
@@ -213,8 +213,8 @@ func (w *worker) list(ctx context.Context) (complete bool, err error) {
 	return true, nil
 }
 
-// descend finds the children of the shards that this worker has finished. If it cannot ask for them
-// alone, or all shards can be listed with as few calls, they are listed next.
+// descend finds the children of the shards that this worker has finished. If the endpoint does not
+// answer that, or all shards can be listed with as few calls, all are listed next.
 func (w *worker) descend(ctx context.Context) error {
 	w.mu.Lock()
 	for _, shard := range w.mu.finished {
@@ -235,8 +235,10 @@ func (w *worker) descend(ctx context.Context) error {
 		found := w.listed.childrenOf(shard)
 		if len(found) == 0 {
 			var err error
-			if found, err = w.children(ctx, shard); err != nil {
+			if found, err = w.children(ctx, shard); gone(err) || ctx.Err() != nil {
 				return err
+			} else if err != nil {
+				w.log.Warn("listing the children of a shard failed; trying again", "shard", shard, "error", err)
 			}
 		}
 		w.listed.add(found)

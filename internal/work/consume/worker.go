@@ -444,7 +444,7 @@ func (w *worker) release(ctx context.Context, taken *lease.Lease) {
 // forgetAfter is the number of consecutive listings without a shard after which its row is deleted.
 const forgetAfter = 3
 
-// forget deletes the rows of shards that no longer exist, but not those of a newer stream. If an unfinished shard has no reader, its
+// forget deletes the rows of shards that no longer exist. It keeps the rows of a newer stream. If an unfinished shard has no reader, its
 // remaining records were trimmed, and that is noted first.
 func (w *worker) forget(ctx context.Context, shards []types.Shard, rows map[string]lease.Row) error {
 	for _, s := range shards {
