@@ -40,40 +40,35 @@ const (
 // listing is a list of the stream's shards.
 type listing struct {
 	shards []types.Shard
-	byID   map[string]types.Shard
-	open   bool          // more shards may appear
-	at     time.Duration // time at which the listing began
-	ends   int           // w.ends at that time
-	left   int           // number of unfinished shards
-	pages  int           // number of calls
-	after  *string       // the next page begins after this shard
+	byID   map[string]int // places in shards
+	open   bool           // more shards may appear
+	at     time.Duration  // time at which the listing began
+	ends   int            // w.ends at that time
+	left   int            // number of unfinished shards
+	pages  int            // number of calls
+	after  *string        // the next page begins after this shard
 }
 
 // add adds shards that are not in the list.
 func (l *listing) add(shards []types.Shard) {
 	if l.byID == nil {
-		l.byID = map[string]types.Shard{}
+		l.byID = map[string]int{}
 	}
-	for _, s := range shards {
-		id := aws.ToString(s.ShardId)
+	for i := range shards {
+		id := aws.ToString(shards[i].ShardId)
 		if _, known := l.byID[id]; !known {
-			l.shards = append(l.shards, s)
+			l.byID[id] = len(l.shards)
+			l.shards = append(l.shards, shards[i])
 		}
-		l.byID[id] = s
 	}
 }
 
 // shard returns a listed shard, or the zero shard.
-func (l *listing) shard(id string) types.Shard { return l.byID[id] }
-
-// childrenOf returns the listed children of a shard.
-func (l *listing) childrenOf(parent string) (all []types.Shard) {
-	for _, s := range l.shards {
-		if aws.ToString(s.ParentShardId) == parent {
-			all = append(all, s)
-		}
+func (l *listing) shard(id string) (s types.Shard) {
+	if i, ok := l.byID[id]; ok {
+		s = l.shards[i]
 	}
-	return all
+	return s
 }
 
 // read reads the rows, after listing the shards if that is due. fresh reports that the list is
@@ -106,22 +101,39 @@ func (w *worker) listsAlways() bool {
 	return w.leases.Exclusive() && (w.listed.pages <= 1 || w.Registry.Register != nil)
 }
 
-// mustListFor reports whether to list all shards because of the rows.
-func (w *worker) mustListFor(rows map[string]lease.Row) bool {
-	known, strange, finished := len(w.born), 0, 0
+// census counts a consumer's rows.
+type census struct {
+	workers, before          int // all, and those before this worker by name
+	finished, known, strange int // shards; the unfinished ones are of this stream or of another
+}
+
+func (w *worker) count(rows map[string]lease.Row) (c census) {
 	for id, row := range rows {
 		switch {
+		case lease.IsCrew(id):
+			if c.workers++; row.Owner < w.leases.Owner() && !w.leases.Free(row) {
+				c.before++
+			}
 		case !IsShard(id):
 		case row.Checkpoint == checkpointEnd:
-			finished++
+			c.finished++
 		case w.knows(row):
-			known++
+			c.known++
 		default:
-			strange++
+			c.strange++
 		}
 	}
+	return c
+}
+
+// mustListFor reports whether to list all shards because of the rows.
+func (w *worker) mustListFor(rows map[string]lease.Row) bool {
+	c := w.count(rows)
+	known := c.known + len(w.born)
 	switch {
-	case known+strange+finished == 0 && w.waits(rows):
+	// of a new fleet that begins at once, the first worker lists
+	case known+c.strange+c.finished == 0 && c.before > 0 && w.leases.Elapsed()-w.started < listWait:
+		w.partial = nil
 		return false
 	case known == 0 || w.Start != TrimHorizon && rows[rowStart].Term == 0:
 		return true
@@ -129,37 +141,14 @@ func (w *worker) mustListFor(rows map[string]lease.Row) bool {
 		w.partial, w.listed.ends = nil, w.ends
 		w.scheduleList(rows)
 	}
-	return w.ends != w.listed.ends || strange > 0 && w.leases.Elapsed()-w.listed.at >= listEvery
-}
-
-// waits reports whether another worker of a new consumer is to list the shards: of a fleet that
-// starts at once, the first one by name.
-func (w *worker) waits(rows map[string]lease.Row) bool {
-	if w.leases.Elapsed()-w.started >= listWait {
-		return false
-	}
-	for id, row := range rows {
-		if lease.IsCrew(id) && row.Owner < w.leases.Owner() && !w.leases.Free(row) {
-			w.partial = nil
-			return true
-		}
-	}
-	return false
+	return w.ends != w.listed.ends || c.strange > 0 && w.leases.Elapsed()-w.listed.at >= listEvery
 }
 
 // scheduleList sets the time of the next listing, at random, so that workers do not list together.
 func (w *worker) scheduleList(rows map[string]lease.Row) {
-	shards, workers := 0, 0
-	for id := range rows {
-		switch {
-		case lease.IsCrew(id):
-			workers++
-		case IsShard(id):
-			shards++
-		}
-	}
-	pages := max(w.listed.pages, (shards+pageShards-1)/pageShards, 1)
-	every := max(listEvery, time.Duration(max(workers, 1)*pages)*listShare)
+	c := w.count(rows)
+	pages := max(w.listed.pages, (c.finished+c.known+c.strange+pageShards-1)/pageShards, 1)
+	every := max(listEvery, time.Duration(max(c.workers, 1)*pages)*listShare)
 	next := every*3/4 + rand.N(every/2)
 	if !w.scheduled { // it may be one of many that have just begun
 		next = rand.N(every)
@@ -170,7 +159,8 @@ func (w *worker) scheduleList(rows map[string]lease.Row) {
 // knows reports whether a row is of a shard of this stream.
 func (w *worker) knows(row lease.Row) bool {
 	label, _, _ := strings.Cut(row.Origin, " ")
-	return label == w.label || row.Origin == "" && w.listed.shard(row.Shard).ShardId != nil
+	_, listed := w.listed.byID[row.Shard]
+	return label == w.label || row.Origin == "" && listed
 }
 
 // list lists all shards, and reports whether the list is complete. If it has many pages, list
@@ -204,9 +194,7 @@ func (w *worker) list(ctx context.Context) (complete bool, err error) {
 		if !w.leases.Exclusive() && w.leases.Elapsed()-began+pagePause > w.leases.Duration()/(2*lookParts) {
 			return false, nil
 		}
-		if clock.Pause(pagePause, ctx.Done()); ctx.Err() != nil {
-			return false, ctx.Err()
-		}
+		clock.Pause(pagePause, ctx.Done())
 	}
 	w.listed, w.partial, w.unshared = *next, nil, true
 	w.stale.Store(false)
@@ -223,87 +211,69 @@ func (w *worker) descend(ctx context.Context) error {
 	w.mu.finished = nil
 	w.mu.Unlock()
 	now := w.leases.Elapsed()
+	all := w.listed.pages > 0 && len(w.childless) >= w.listed.pages
 	for shard, tries := range w.childless {
-		if w.unfiltered || tries == 0 || len(w.childless) >= w.listed.pages && w.listed.pages > 0 {
-			w.stale.Store(true)
-			clear(w.childless)
-			return nil
-		}
-		if tries < childTries && now < w.askAgain {
-			continue
-		}
-		found := w.listed.childrenOf(shard)
-		if len(found) == 0 {
-			var err error
-			if found, err = w.children(ctx, shard); gone(err) || ctx.Err() != nil {
-				return err
-			} else if err != nil {
-				w.log.Warn("listing the children of a shard failed; trying again", "shard", shard, "error", err)
+		switch {
+		case all || w.unfiltered || tries == 0:
+			all = true
+		case tries == childTries || now >= w.askAgain:
+			w.childless[shard], w.askAgain = tries-1, now+listSoon
+			if w.bear(shard, w.listed.shards) > 0 {
+				continue
 			}
+			if err := w.ask(ctx, shard); gone(err) || ctx.Err() != nil {
+				return err
+			}
+			all = w.unfiltered
 		}
-		w.listed.add(found)
-		for _, s := range found {
-			w.born[aws.ToString(s.ShardId)] = true
-		}
-		if w.childless[shard]--; len(found) > 0 {
-			delete(w.childless, shard)
-		}
-		w.askAgain = now + listSoon
+	}
+	if all {
+		w.stale.Store(true)
+		clear(w.childless)
 	}
 	return nil
 }
 
-// children asks for the children of a shard. Some endpoints refuse to, or return other shards.
-func (w *worker) children(ctx context.Context, parent string) (all []types.Shard, err error) {
+// ask asks for the children of a shard. Some endpoints refuse to, or return other shards too.
+func (w *worker) ask(ctx context.Context, parent string) error {
 	in := &dynamodbstreams.DescribeStreamInput{
 		StreamArn: &w.arn, ShardFilter: &types.ShardFilter{Type: types.ShardFilterTypeChildShards, ShardId: &parent},
 	}
 	for {
 		out, err := w.Streams.DescribeStream(ctx, in)
-		if !gone(err) && retry.Classify(err) == retry.Permanent {
-			w.refuseFilter()
-			return nil, nil
-		}
 		if err != nil {
-			return nil, err
+			w.unfiltered = !gone(err) && retry.Classify(err) == retry.Permanent
+			return err
 		}
-		for _, s := range out.StreamDescription.Shards {
-			if aws.ToString(s.ParentShardId) != parent {
-				w.refuseFilter()
-				return nil, nil
-			}
-		}
-		all = append(all, out.StreamDescription.Shards...)
-		if in.ExclusiveStartShardId = out.StreamDescription.LastEvaluatedShardId; in.ExclusiveStartShardId == nil {
-			return all, nil
+		d := out.StreamDescription
+		w.unfiltered = w.bear(parent, d.Shards) < len(d.Shards)
+		if in.ExclusiveStartShardId = d.LastEvaluatedShardId; in.ExclusiveStartShardId == nil || w.unfiltered {
+			return nil
 		}
 	}
 }
 
-// refuseFilter notes that the endpoint does not list the children of a shard alone.
-func (w *worker) refuseFilter() {
-	w.unfiltered = true
-	w.stale.Store(true)
+// bear lists the children of a shard that are among some shards, and returns their number.
+func (w *worker) bear(parent string, shards []types.Shard) (n int) {
+	for i := range shards {
+		if aws.ToString(shards[i].ParentShardId) == parent {
+			w.listed.add(shards[i : i+1])
+			w.born[aws.ToString(shards[i].ShardId)] = true
+			delete(w.childless, parent)
+			n++
+		}
+	}
+	return n
 }
 
-// publish writes rows for the shards that can be read and are not taken, for the other workers.
-func (w *worker) publish(ctx context.Context, ready []lease.Row, rows map[string]lease.Row) error {
-	if w.leases.Exclusive() {
-		return nil
+// publish writes the row of a shard that can be read and that this worker does not take, for the
+// other workers.
+func (w *worker) publish(ctx context.Context, row lease.Row, rows map[string]lease.Row) error {
+	row, err := w.origin(ctx, row, rows)
+	if err == nil {
+		_, err = w.leases.Create(ctx, row)
 	}
-	for _, row := range ready {
-		if row.Exists() || w.reads(row.Shard) {
-			continue
-		}
-		row, err := w.origin(ctx, row, rows)
-		if err != nil {
-			return err
-		}
-		if _, err := w.leases.Create(ctx, row); err != nil {
-			return err
-		}
-	}
-	return nil
+	return err
 }
 
 // origin returns the row of a shard that has none yet, after it has noted a loss if the shard's

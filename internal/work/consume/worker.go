@@ -206,9 +206,6 @@ func (w *worker) look(ctx, lost context.Context) (over bool, err error) {
 	if err := w.share(ctx, ready, workers, rows); err != nil {
 		return false, err
 	}
-	if err := w.publish(ctx, ready, rows); err != nil {
-		return false, err
-	}
 	clear(w.born)
 	w.unshared = w.unshared && !fresh
 	if !fresh {
@@ -245,12 +242,13 @@ func (w *worker) readRows(ctx context.Context) (rows map[string]lease.Row, err e
 // list, or was born; a row is written only when the shard can be read.
 func (w *worker) ready(rows map[string]lease.Row, fresh bool) (ready []lease.Row, left int) {
 	finished := func(id string) bool { return rows[id].Checkpoint == checkpointEnd }
-	for _, s := range w.listed.shards {
+	for i := range w.listed.shards {
+		s := &w.listed.shards[i]
 		id, parent := aws.ToString(s.ShardId), aws.ToString(s.ParentShardId)
 		row := rows[id]
 		row.Shard = id
 		if finished(id) {
-			w.progress.Checkpoint(id, lastOf(s))
+			w.progress.Checkpoint(id, lastOf(*s))
 			continue
 		}
 		if !fresh && !w.born[id] && !row.Exists() {
@@ -293,7 +291,7 @@ func lastOf(s types.Shard) string {
 	return aws.ToString(s.SequenceNumberRange.EndingSequenceNumber)
 }
 
-// share takes free shards up to this worker's share, and leaves those beyond it.
+// share takes free shards up to this worker's share, leaves those beyond it, and publishes the rest.
 func (w *worker) share(ctx context.Context, ready []lease.Row, workers []string, rows map[string]lease.Row) error {
 	share := lease.Share(len(ready), workers, w.leases.Owner())
 	if w.leases.Exclusive() {
@@ -306,10 +304,14 @@ func (w *worker) share(ctx context.Context, ready []lease.Row, workers []string,
 			continue
 		}
 		if mine >= share {
+			var err error
 			if row.Owner == w.leases.Owner() {
-				if err := w.leases.Disown(ctx, row); err != nil {
-					return err
-				}
+				err = w.leases.Disown(ctx, row)
+			} else if !row.Exists() {
+				err = w.publish(ctx, row, rows)
+			}
+			if err != nil {
+				return err
 			}
 			continue
 		}
