@@ -119,6 +119,8 @@ type segmentScans struct {
 	pages, items int // guarded by mu, as are all
 	most         int // items of a page
 	totals       map[int32]bool
+	middle       int    // after so many items
+	reached      func() // is called; nil: nothing
 }
 
 // counting puts the counts between a worker and the world's table.
@@ -134,6 +136,9 @@ func (w *world) counting(o Options) (Options, *segmentScans) {
 		defer n.mu.Unlock()
 		n.pages, n.items, n.most = n.pages+1, n.items+read, max(n.most, read)
 		n.totals[aws.ToInt32(scan.TotalSegments)] = true
+		if n.reached != nil && n.items > n.middle {
+			n.reached()
+		}
 	}
 	o.DB, w.db = w.db, db
 	return o, n
@@ -159,9 +164,9 @@ func TestFirstScanContinues(t *testing.T) {
 		if own != nil {
 			first.Deadlines = p.db(own)
 		}
+		before.middle, before.reached = items/2, func() { p.setCut(true) } // its last writes do not arrive
 		r := w.start(first)
-		r.await("it is in the middle", func() bool { _, n := before.counts(); return n > items/2 })
-		p.setCut(true) // its last writes do not arrive
+		r.await("it is in the middle", p.isCut)
 		_ = r.stop()
 		o.Owner, o.Segments = "another", 7
 		second, after := w.counting(o)
