@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -108,10 +109,12 @@ func TestFlawB5EndedHalfWay(t *testing.T) {
 		return nil
 	})
 	r = w.startSweeps(o)
+	goOn := sync.OnceFunc(func() { close(half) })
+	t.Cleanup(goOn) // also if a wait fails: else the worker never stops
 	r.await("half is gone", func() bool { return n.Load() >= 100 && r.Stats().Counts[Armed] == 200 })
 	w.advance(o.Period) // so that a checkpoint is written, before the remaining items
 	r.await("the watermark is where the removals are", func() bool { return w.watermark(1) >= (first+50)*1000 })
-	close(half)
+	goOn()
 	must(t, r.stop())
 	if left := w.count(); left == 0 {
 		t.Fatal("nothing is left to show it with")
