@@ -175,7 +175,7 @@ func TestFleetTriesOnce(t *testing.T) {
 		b := w.join("b")
 		w.awaitShares("a:8 b:8")
 		awaitScanned(t, w.DynamoDB())
-		const rounds, items = 10, 40
+		const rounds, items = 4, 40
 		for i := range rounds {
 			w.fill(fmt.Sprint("now", i), items, w.in(0))
 			await(t, "all is gone", func() bool { return w.count() == 0 })
