@@ -218,6 +218,25 @@ func TestScheduleProblems(t *testing.T) {
 	}
 }
 
+// TestScheduleTooLate: a schedule that is refused because its instant has passed meanwhile, after a
+// scan or a record, is no problem: guard removes the item itself.
+func TestScheduleTooLate(t *testing.T) {
+	w := newWorld(t)
+	o := w.scheduling()
+	o.Scheduler = w.tappedScheduler(func(operation string, _ any) error {
+		if operation == "CreateSchedule" {
+			w.advance(time.Minute)
+			return &schedulertypes.ValidationException{Message: aws.String("the time is in the past")}
+		}
+		return nil
+	})
+	w.put("scanned", w.in(60))
+	g := w.start(o)
+	g.await("the item of the scan is gone", func() bool { return !w.has("scanned") })
+	w.put("recorded", w.in(60))
+	g.await("the item of the record is gone", func() bool { return !w.has("recorded") })
+}
+
 // TestScheduleNewStream: a scan finds the changes from the time when the stream was off.
 func TestScheduleNewStream(t *testing.T) {
 	w := newWorld(t)

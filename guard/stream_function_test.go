@@ -234,14 +234,17 @@ func TestStreamRecordsRefused(t *testing.T) {
 	}
 }
 
+// deadlineAway are changes that take an item's deadline away.
+var deadlineAway = map[string]func(w *world){
+	"another deadline": func(w *world) { w.put("a", w.in(7200)) },
+	"no deadline":      func(w *world) { w.put("a", "") },
+	"deleted":          func(w *world) { w.remove("a") },
+}
+
 // TestStreamRecordsChangedBack: as after a crash, a handled record comes again together with the
 // record that reverts it. Together they change nothing, but each alone does.
 func TestStreamRecordsChangedBack(t *testing.T) {
-	for name, away := range map[string]func(w *world){
-		"another deadline": func(w *world) { w.put("a", w.in(7200)) },
-		"no deadline":      func(w *world) { w.put("a", "") },
-		"deleted":          func(w *world) { w.remove("a") },
-	} {
+	for name, away := range deadlineAway {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			f := NewFunctions(w.scheduling())
@@ -254,4 +257,37 @@ func TestStreamRecordsChangedBack(t *testing.T) {
 			w.wantSchedules(w.at(3600))
 		})
 	}
+}
+
+// TestStreamRecordsOfSlowWorker: a worker that was paused handles a record when another one has
+// handled that and the record that reverts it.
+func TestStreamRecordsOfSlowWorker(t *testing.T) {
+	for name, away := range deadlineAway {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			f := NewFunctions(w.scheduling())
+			w.put("a", w.in(3600))
+			w.call(f, w.records()...)
+			away(w)
+			w.put("a", w.in(3600))
+			w.call(f, w.records()[1:]...)
+			w.call(f, w.records()[1])
+			w.wantSchedules(w.at(3600))
+		})
+	}
+}
+
+// TestStreamRecordsBeforeScan: a scan has brought a schedule in line, and then a slow worker handles
+// the record of the schedule that was there before.
+func TestStreamRecordsBeforeScan(t *testing.T) {
+	w := newWorld(t)
+	f := NewFunctions(w.scheduling())
+	w.put("a", w.in(7200))
+	w.call(f, w.records()...)
+	w.put("a", w.in(3600))
+	g := w.start(w.scheduling())
+	g.awaitSchedules(w, w.at(3600))
+	must(t, g.stop())
+	w.call(f, w.records()[0])
+	w.wantSchedules(w.at(3600))
 }

@@ -295,7 +295,7 @@ func (x *Strategy) items(ctx context.Context, items []map[string]types.Attribute
 	err := strategy.Parallel(ctx, len(items), x.Concurrency, func(ctx context.Context, i int) error {
 		e, has := x.EntryOf(items[i])
 		if has && !x.soon(e) {
-			if err := x.reconcile(ctx, e); err != nil {
+			if err := x.reconcile(ctx, e); err != nil && !x.tooLate(err, e) {
 				return err
 			}
 		}
@@ -325,6 +325,14 @@ func (x *Strategy) items(ctx context.Context, items []map[string]types.Attribute
 
 // soon reports whether guard removes the item itself.
 func (s *Strategy) soon(e armed.Entry) bool { return s.DryRun || e.At <= s.Now()+nearMs }
+
+// tooLate reports whether a schedule was refused because its calls were delayed, so that it would be
+// in the past: guard removes the item itself then. Whether Amazon refuses such a schedule is not
+// documented.
+func (s *Strategy) tooLate(err error, e armed.Entry) bool {
+	p, ok := errors.AsType[*table.Problem](err)
+	return ok && p.Code == table.Misconfigured && s.soon(e)
+}
 
 // handle updates the schedules with a page of records. A problem ends guard, since the consumer
 // would retry for ever.
@@ -455,9 +463,7 @@ func (s *Strategy) follow(ctx context.Context, c *change, done func()) error {
 		done()
 		end = func() {}
 	}
-	switch {
-	case c.same, s.outdated(c):
-	case c.has && s.soon(c.e):
+	arm := func() error {
 		s.note(c)
 		c.e.Armer = s.attempt(c.e, func() {
 			s.forget(c)
@@ -466,9 +472,16 @@ func (s *Strategy) follow(ctx context.Context, c *change, done func()) error {
 		})
 		_, err := s.ArmWithRoom(ctx, c.e, s.Arm)
 		return err
+	}
+	switch {
+	case c.same, s.outdated(c):
+	case c.has && s.soon(c.e):
+		return arm()
 	case c.has:
 		s.Disarm(c.key)
-		err = s.put(ctx, c.e, c.origin)
+		if err = s.put(ctx, c.e, c.origin); s.tooLate(err, c.e) {
+			return arm()
+		}
 	default:
 		s.Disarm(c.key)
 		if c.had && !s.DryRun {

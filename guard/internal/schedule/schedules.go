@@ -185,7 +185,9 @@ func (s *Strategy) input(e armed.Entry) (string, error) {
 	return strings.ReplaceAll(string(text), "aws.scheduler.", `aws\u002escheduler.`), err
 }
 
-// put makes an item's schedule for the deadline in a record, unless a later record has made it.
+// put makes an item's schedule for the deadline in a record, unless a later record has made it. One
+// that is as wanted already is updated as well if its record is older: a slow worker might else
+// undo it with a record from between the two.
 func (s *Strategy) put(ctx context.Context, e armed.Entry, o origin) error {
 	in, err := s.request(e, o)
 	if err != nil {
@@ -203,7 +205,7 @@ func (s *Strategy) put(ctx context.Context, e armed.Entry, o origin) error {
 		if there == nil { // it has fired meanwhile
 			continue
 		}
-		if same(there, in) || !o.newer(originOf(aws.ToString(there.Description))) {
+		if !o.newer(originOf(aws.ToString(there.Description))) {
 			return nil
 		}
 		if updated, err := s.update(ctx, in); updated || err != nil {
@@ -241,6 +243,7 @@ func (s *Strategy) reconcile(ctx context.Context, e armed.Entry) error {
 			return err // its record is yet to come
 		}
 		if now.Value == e.Value && now.Version == e.Version {
+			in.Description = aws.String(originOf(aws.ToString(there.Description)).String()) // no older record undoes it
 			if _, err := s.update(ctx, in); err != nil {
 				return err
 			}
