@@ -3,15 +3,18 @@ package consume_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
@@ -25,12 +28,66 @@ import (
 type tally struct {
 	to               dynamodb.HTTPClient
 	ignores, refuses bool
-	older            bool // rows are written without an origin, as by an older version
+	trimmed          bool          // the shards that calls name are gone
+	late             time.Duration // after which a shard with a parent is listed
+	onePage          bool          // all shards fit into a page
+	older            bool          // as by an older version, rows have no origins, and none are written for others
+	onFilter         func()        // called before a description with a filter; nil: nothing
 
 	lists, filtered, saves atomic.Int64
+
+	mu    sync.Mutex
+	first map[string]time.Time // by shard: when it was described first
 }
 
 const pageOfTally = 4 // shards
+
+// refusal returns an error of the endpoint.
+func refusal(r *http.Request, code, message string) *http.Response {
+	return answer(r, http.StatusBadRequest, fmt.Sprintf(`{"__type":"com.amazonaws.dynamodb.v20120810#%s","message":%q}`, code, message))
+}
+
+func answer(r *http.Request, status int, body string) *http.Response {
+	return &http.Response{
+		StatusCode: status, Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}}, Request: r, Body: io.NopCloser(strings.NewReader(body)),
+	}
+}
+
+// describe leaves the shards out that are not listed yet.
+func (c *tally) describe(r *http.Request) (*http.Response, error) {
+	answer, err := c.to.Do(r)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		return answer, err
+	}
+	var out struct{ StreamDescription map[string]any }
+	err = errors.Join(json.NewDecoder(answer.Body).Decode(&out), answer.Body.Close())
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	listed := []any{}
+	shards, _ := out.StreamDescription["Shards"].([]any)
+	for _, one := range shards {
+		shard, _ := one.(map[string]any)
+		id, _ := shard["ShardId"].(string)
+		if c.first[id].IsZero() {
+			c.first[id] = time.Now()
+		}
+		if shard["ParentShardId"] == nil || time.Since(c.first[id]) >= c.late {
+			listed = append(listed, one)
+		}
+	}
+	out.StreamDescription["Shards"] = listed
+	body, err := json.Marshal(out)
+	if err != nil {
+		return nil, err
+	}
+	answer.Header.Del("X-Amz-Crc32")
+	answer.Header.Set("Content-Length", fmt.Sprint(len(body)))
+	answer.Body, answer.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	return answer, nil
+}
 
 func (c *tally) Do(r *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(r.Body)
@@ -47,17 +104,22 @@ func (c *tally) Do(r *http.Request) (*http.Response, error) {
 		}
 		if in["ShardFilter"] != nil {
 			c.filtered.Add(1)
+			if c.onFilter != nil {
+				c.onFilter()
+			}
 			if c.refuses {
-				return &http.Response{
-					StatusCode: http.StatusBadRequest, Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}}, Request: r,
-					Body: io.NopCloser(strings.NewReader(`{"__type":"com.amazon.coral.validate#ValidationException","message":"unknown parameter"}`)),
-				}, nil
+				return refusal(r, "ValidationException", "unknown parameter"), nil
 			}
 			if c.ignores {
 				delete(in, "ShardFilter")
 			}
 		}
-		in["Limit"] = pageOfTally
+		if c.trimmed && (in["ShardFilter"] != nil || in["ExclusiveStartShardId"] != nil && c.lists.Load()%40 == 10) {
+			return refusal(r, "ResourceNotFoundException", "Requested resource not found: Shard does not exist"), nil
+		}
+		if !c.onePage {
+			in["Limit"] = pageOfTally
+		}
 		if body, err = json.Marshal(in); err != nil {
 			return nil, err
 		}
@@ -70,20 +132,27 @@ func (c *tally) Do(r *http.Request) (*http.Response, error) {
 			if err := json.Unmarshal(body, &in); err != nil {
 				return nil, err
 			}
-			delete(in["Item"].(map[string]any), "origin")
+			row := in["Item"].(map[string]any)
+			if row["owner"] == nil && row["origin"] != nil {
+				return answer(r, http.StatusOK, "{}"), nil
+			}
+			delete(row, "origin")
 			if body, err = json.Marshal(in); err != nil {
 				return nil, err
 			}
 		}
 	}
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	if operation == "DescribeStream" && c.late > 0 {
+		return c.describe(r)
+	}
 	return c.to.Do(r)
 }
 
 // counted returns the endpoint with clients whose calls are counted.
 func (e *endpoint) counted(c *tally) *endpoint {
 	db, streams := e.db.Options(), e.streams.Options()
-	c.to = db.HTTPClient
+	c.to, c.first = db.HTTPClient, map[string]time.Time{}
 	db.HTTPClient, streams.HTTPClient = c, c
 	return &endpoint{e.DB, dynamodb.New(db), dynamodbstreams.New(streams)}
 }
@@ -139,6 +208,99 @@ func testFleetLists(t *testing.T, calls *tally) {
 	}
 }
 
+// A worker that asks for the children of a shard that was trimmed meanwhile, or for the shards after
+// it, learns that it is gone: the stream is not. The worker reads all that comes.
+func TestListsAfterTrimming(t *testing.T) {
+	for _, exclusive := range []bool{false, true} {
+		t.Run(fmt.Sprint("exclusive ", exclusive), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e := open(t, "", mayfly.Options{Shards: 4, ShardBytes: 4 << 10})
+				e.table(t, "events")
+				const old, seconds = 1000, 120
+				e.put(t, "events", "old", 0, old)
+				calls, s := tally{trimmed: true}, newSeen()
+				c := e.counted(&calls).consumer(t, "events", s)
+				c.Leases.Exclusive = exclusive
+				defer run(t, c.Run)()
+				time.Sleep(time.Minute)
+				for i := range seconds {
+					e.put(t, "events", "new", i, i+1)
+					time.Sleep(time.Second)
+				}
+				time.Sleep(30 * time.Second)
+				s.once(t, old+seconds)
+				if calls.filtered.Load() == 0 {
+					t.Error("no children were asked for")
+				}
+			})
+		})
+	}
+}
+
+// A worker that dies when it has finished a shard, and before others know the shard's children, leaves
+// the children unread for not much longer than its other shards.
+func TestFinisherDies(t *testing.T) {
+	for range 4 {
+		synctest.Test(t, func(t *testing.T) {
+			e := open(t, "", mayfly.Options{Shards: 4, ShardBytes: 4 << 10})
+			e.table(t, "events")
+			const old = 3000 // in so many shards that all are listed every two minutes
+			e.put(t, "events", "old", 0, old)
+			s := newSeen()
+			var died atomic.Bool
+			members := [3]*member{}
+			for i := range members {
+				calls := &tally{}
+				defer func() { members[i].stop() }()
+				members[i] = e.counted(calls).join(t, fmt.Sprint("w", i), s)
+				time.Sleep(2 * time.Minute)
+				calls.onFilter = func() {
+					if died.CompareAndSwap(false, true) {
+						members[i].cut.Store(true)
+					}
+				}
+			}
+			s.once(t, old)
+			n := 0
+			for ; !died.Load(); n++ {
+				e.put(t, "events", "new", n, n+1)
+				time.Sleep(100 * time.Millisecond)
+			}
+			e.put(t, "events", "new", n, n+5)
+			time.Sleep(24 * time.Second) // two leases, and the calls of a listing
+			s.once(t, old+n+5)
+		})
+	}
+}
+
+// A shard that is listed some seconds after its parent's end is read then, without another event.
+func TestListsLateChildren(t *testing.T) {
+	for _, exclusive := range []bool{false, true} {
+		for _, onePage := range []bool{false, true} {
+			t.Run(fmt.Sprint("exclusive ", exclusive, ", one page ", onePage), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { listsLateChildren(t, exclusive, onePage) })
+			})
+		}
+	}
+}
+
+func listsLateChildren(t *testing.T, exclusive, onePage bool) {
+	e := open(t, "", mayfly.Options{Shards: 4, ShardBytes: 4 << 10})
+	e.table(t, "events")
+	s := newSeen()
+	c := e.counted(&tally{late: 3 * time.Second, onePage: onePage}).consumer(t, "events", s)
+	c.Leases.Exclusive = exclusive
+	defer run(t, c.Run)()
+	time.Sleep(30 * time.Second)
+	n := 0
+	for ; e.shards(t) == 4; n++ { // so that the other shards stay open, and nothing else happens
+		e.put(t, "events", "a", n, n+1)
+	}
+	e.put(t, "events", "a", n, n+8)
+	time.Sleep(8 * time.Second) // less than between two listings
+	s.once(t, n+8)
+}
+
 // Of the workers of a new fleet that begin together, one lists all shards. If it cannot, others do.
 func TestFleetBeginsTogether(t *testing.T) {
 	for _, cut := range []bool{false, true} {
@@ -184,7 +346,7 @@ func TestFleetOfTwoVersions(t *testing.T) {
 			time.Sleep(15 * time.Second) // a listing
 			s.once(t, n)
 		}
-		older, newer := e.counted(&tally{older: true}), e.counted(&tally{})
+		older, newer := e.counted(&tally{older: true, refuses: true}), e.counted(&tally{})
 		a := older.join(t, "a", s)
 		write(20)
 		b, c := older.join(t, "b", s), newer.join(t, "c", s)
@@ -199,6 +361,35 @@ func TestFleetOfTwoVersions(t *testing.T) {
 		d.stop()
 		write(20)
 		b.stop()
+	})
+}
+
+// A worker that still reads a stream keeps the rows of a newer one of the table, and deletes those of
+// an older one, whose records are lost.
+func TestKeepsRowsOfNewerStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := open(t, "", mayfly.Options{})
+		e.table(t, "events")
+		s, lost := newSeen(), lostOf{}
+		leases := lease.New(e.db, "test", lease.Options{})
+		c := e.consumer(t, "events", s)
+		c.Leases, c.Lost = lease.Options{}, lost.call
+		defer run(t, c.Run)()
+		time.Sleep(10 * time.Second)
+		note := func(row lease.Row) {
+			t.Helper()
+			_, err := leases.Create(t.Context(), row)
+			must(t, err)
+			time.Sleep(2 * time.Minute)
+		}
+		note(lease.Row{Shard: "newer", Origin: "2999-01-01T00:00:00.000 1"})
+		if !e.rows(t)["newer"].Exists() || lost.calls() > 0 {
+			t.Errorf("the row of the newer stream: %+v; losses: %d", e.rows(t)["newer"], lost.calls())
+		}
+		note(lease.Row{Shard: "older", Origin: "1999-01-01T00:00:00.000 1"})
+		if e.rows(t)["older"].Exists() || lost.calls() != 1 {
+			t.Errorf("the row of the older stream: %+v; losses: %d", e.rows(t)["older"], lost.calls())
+		}
 	})
 }
 
@@ -273,6 +464,21 @@ func TestCheckpointsArePaced(t *testing.T) {
 			}
 		}
 	})
+}
+
+// shards returns the number of the stream's shards.
+func (e *endpoint) shards(t *testing.T) (n int) {
+	d, err := e.db.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String("events")})
+	must(t, err)
+	in := &dynamodbstreams.DescribeStreamInput{StreamArn: d.Table.LatestStreamArn}
+	for {
+		out, err := e.streams.DescribeStream(t.Context(), in)
+		must(t, err)
+		n += len(out.StreamDescription.Shards)
+		if in.ExclusiveStartShardId = out.StreamDescription.LastEvaluatedShardId; in.ExclusiveStartShardId == nil {
+			return n
+		}
+	}
 }
 
 // finished returns the number of finished shards.

@@ -2,6 +2,7 @@ package consume
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"time"
@@ -30,10 +31,10 @@ const (
 	pageBurst  = 5                      // calls of a listing that follow each other at once
 	pagePause  = 200 * time.Millisecond // before each further call
 	listWait   = 30 * time.Second       // that a new worker waits for others to list the shards
-	listMost   = 2 * time.Minute        // after which an incomplete listing begins again
+	listMost   = 2 * time.Minute        // after which an incomplete listing of few pages begins again
 
-	// A closed shard may be listed before its children. They are asked for so often, a second apart,
-	// before all shards are listed.
+	// A closed shard may be listed before its children. They are asked for so often, a second apart;
+	// then all shards are listed.
 	childTries = 5
 )
 
@@ -43,7 +44,6 @@ type listing struct {
 	byID   map[string]int // places in shards
 	open   bool           // more shards may appear
 	at     time.Duration  // time at which the listing began
-	ends   int            // w.ends at that time
 	left   int            // number of unfinished shards
 	pages  int            // number of calls
 	after  *string        // the next page begins after this shard
@@ -79,14 +79,14 @@ func (w *worker) read(ctx context.Context) (rows map[string]lease.Row, fresh boo
 	}
 	due := w.mustList()
 	if !due {
-		if rows, err = w.readRows(ctx); err != nil || !w.mustListFor(rows) {
+		if rows, err = w.leases.Rows(ctx); err != nil || !w.mustListFor(rows) {
 			return rows, false, err
 		}
 	}
 	if fresh, err = w.list(ctx); err != nil {
 		return nil, false, err
 	}
-	rows, err = w.readRows(ctx)
+	rows, err = w.leases.Rows(ctx)
 	return rows, fresh, err
 }
 
@@ -138,10 +138,10 @@ func (w *worker) mustListFor(rows map[string]lease.Row) bool {
 	case known == 0 || w.Start != TrimHorizon && rows[rowStart].Term == 0:
 		return true
 	case !w.scheduled: // others have listed the shards
-		w.partial, w.listed.ends = nil, w.ends
+		w.partial = nil
 		w.scheduleList(rows)
 	}
-	return w.ends != w.listed.ends || c.strange > 0 && w.leases.Elapsed()-w.listed.at >= listEvery
+	return c.strange > 0 && w.leases.Elapsed()-w.listed.at >= listEvery
 }
 
 // scheduleList sets the time of the next listing, at random, so that workers do not list together.
@@ -167,12 +167,16 @@ func (w *worker) knows(row lease.Row) bool {
 // returns in between, so that the leases are renewed, and continues at the next call.
 func (w *worker) list(ctx context.Context) (complete bool, err error) {
 	began := w.leases.Elapsed()
-	if w.partial == nil || began-w.partial.at > listMost {
-		w.partial = &listing{at: began, ends: w.ends}
+	if w.partial == nil || began-w.partial.at > listMost+time.Duration(w.partial.pages)*listShare {
+		w.partial = &listing{at: began}
 	}
 	next := w.partial
 	for {
 		out, err := w.Streams.DescribeStream(ctx, &dynamodbstreams.DescribeStreamInput{StreamArn: &w.arn, ExclusiveStartShardId: next.after})
+		if gone(err) && next.after != nil { // that shard was trimmed, which says nothing of the stream
+			w.partial = &listing{at: began}
+			return false, fmt.Errorf("the list of the shards has changed, and begins again: %v", err)
+		}
 		if err != nil {
 			if ctx.Err() == nil && !gone(err) {
 				w.stalls.note(listOfShards, err)
@@ -196,13 +200,18 @@ func (w *worker) list(ctx context.Context) (complete bool, err error) {
 		}
 		clock.Pause(pagePause, ctx.Done())
 	}
+	for child := range w.born { // a list may lack one that was found just now
+		next.add([]types.Shard{w.listed.shard(child)})
+	}
 	w.listed, w.partial, w.unshared = *next, nil, true
 	w.stale.Store(false)
+	w.countTries()
 	return true, nil
 }
 
 // descend finds the children of the shards that this worker has finished. If the endpoint does not
-// answer that, or all shards can be listed with as few calls, all are listed next.
+// answer that, or all shards can be listed with as few calls, all are listed next. A shard's children
+// are looked for until they are found, or childTries are over.
 func (w *worker) descend(ctx context.Context) error {
 	w.mu.Lock()
 	for _, shard := range w.mu.finished {
@@ -211,27 +220,39 @@ func (w *worker) descend(ctx context.Context) error {
 	w.mu.finished = nil
 	w.mu.Unlock()
 	now := w.leases.Elapsed()
-	all := w.listed.pages > 0 && len(w.childless) >= w.listed.pages
+	all := w.unfiltered || w.listed.pages > 0 && len(w.childless) >= w.listed.pages
 	for shard, tries := range w.childless {
-		switch {
-		case all || w.unfiltered || tries == 0:
-			all = true
-		case tries == childTries || now >= w.askAgain:
-			w.childless[shard], w.askAgain = tries-1, now+listSoon
-			if w.bear(shard, w.listed.shards) > 0 {
-				continue
-			}
-			if err := w.ask(ctx, shard); gone(err) || ctx.Err() != nil {
+		if tries < childTries && now < w.askAgain || w.bear(shard, w.listed.shards) > 0 {
+			continue
+		}
+		w.askAgain = now + listSoon
+		if !all && tries > 0 {
+			w.childless[shard] = tries - 1
+			err := w.ask(ctx, shard)
+			if ctx.Err() != nil {
 				return err
 			}
-			all = w.unfiltered
+			// the endpoint may have trimmed the shard meanwhile, though not the stream
+			if all = w.unfiltered; !all && !gone(err) {
+				continue
+			}
 		}
-	}
-	if all {
 		w.stale.Store(true)
-		clear(w.childless)
 	}
 	return nil
+}
+
+// countTries counts a complete listing as a try to find the children of finished shards.
+func (w *worker) countTries() {
+	for shard, tries := range w.childless {
+		switch {
+		case w.bear(shard, w.listed.shards) > 0:
+		case tries == 0: // it has none, for example because the stream is disabled
+			delete(w.childless, shard)
+		default:
+			w.childless[shard] = tries - 1
+		}
+	}
 }
 
 // ask asks for the children of a shard. Some endpoints refuse to, or return other shards too.

@@ -36,12 +36,12 @@ type worker struct {
 	// first iterators by shard, if the consumer starts now and at the end of the stream
 	latest    map[string]*string
 	missing   map[string]int // by shard with a row: consecutive listings without it
+	workers   []string       // all workers, by the last look
 	again     chan struct{}  // has an element when the shards should be checked again
 	changed   bool           // a lease differed from the row that was read
 	label     string         // the stream's
 	listed    listing        // the last list of the shards, with the children found since
 	partial   *listing       // a list that is not complete; nil: none
-	ends      int            // number of finished shards' rows from older versions, when last read
 	stale     atomic.Bool    // all shards are to be listed, for example because a reader has found its shard gone
 	started   time.Duration  // when this worker began
 	nextList  time.Duration  // when to list all shards next, if scheduled is set
@@ -203,6 +203,9 @@ func (w *worker) look(ctx, lost context.Context) (over bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	if w.departed(workers) {
+		w.stale.Store(true)
+	}
 	if err := w.share(ctx, ready, workers, rows); err != nil {
 		return false, err
 	}
@@ -214,6 +217,15 @@ func (w *worker) look(ctx, lost context.Context) (over bool, err error) {
 	return left == 0 && !w.listed.open, w.forget(ctx, shards, rows)
 }
 
+// departed reports whether another worker has gone since the last look and this one is the first of
+// the others: it lists all shards. The one that has gone may have finished a shard, and not have
+// published the children.
+func (w *worker) departed(workers []string) bool {
+	before := w.workers
+	w.workers = workers
+	return workers[0] == w.leases.Owner() && slices.ContainsFunc(before, func(name string) bool { return !slices.Contains(workers, name) })
+}
+
 // noteShards notes whether the listed stream can be followed.
 func (w *worker) noteShards() {
 	var reason error
@@ -221,19 +233,6 @@ func (w *worker) noteShards() {
 		reason = errNoShard
 	}
 	w.stalls.note(listOfShards, reason)
-}
-
-func (w *worker) readRows(ctx context.Context) (rows map[string]lease.Row, err error) {
-	if rows, err = w.leases.Rows(ctx); err != nil {
-		return nil, err
-	}
-	w.ends = 0
-	for _, r := range rows {
-		if r.Checkpoint == checkpointEnd && r.Origin == "" && IsShard(r.Shard) {
-			w.ends++ // by an older version, which writes no rows of its children
-		}
-	}
-	return rows, nil
 }
 
 // ready returns the rows of the unfinished shards whose parents are finished or gone, and the number
@@ -417,6 +416,7 @@ func (w *worker) readShard(ctx context.Context, taken *lease.Lease, h *held, fir
 		case errors.Is(err, lease.ErrLost):
 			log.Warn("this worker was silent for longer than its lease and has given up the shard; it, or another worker, continues from the checkpoint")
 			clock.Pause(lostPause, ctx.Done())
+			w.stale.Store(true) // the shard's end may be saved all the same
 			return false
 		case errors.Is(err, errGone):
 			log.Warn("the shard is gone")
