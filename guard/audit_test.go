@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 
 	"github.com/mayflydb/mayfly/guard/internal/audit"
+	"github.com/mayflydb/mayfly/guard/internal/strategy"
 	"github.com/mayflydb/mayfly/guard/internal/stream"
 	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/lease"
@@ -110,6 +111,23 @@ func TestAuditFindsMissedItems(t *testing.T) {
 		missed := events.of(Missed)
 		if len(missed) != 1 || missed[0].Key != `{"pk":{"S":"lost"}}` || r.Stats().Counts[Missed] != 1 {
 			t.Errorf("missed: %+v", missed)
+		}
+		must(t, r.stop())
+	})
+}
+
+// A worker with memory for few deadlines, as one that is alone has it, audits all the same.
+func TestAuditWithLittleMemory(t *testing.T) {
+	bubbled(t, func(t *testing.T, w *world) {
+		g, err := New(w.auditOptions(Stream))
+		must(t, err)
+		g.armed.Most = strategy.RoomKept / 2
+		r := w.run(g, nil)
+		time.Sleep(time.Minute)
+		w.lose(Stream, "lost", 600)
+		time.Sleep(27 * time.Hour)
+		if w.has("lost") {
+			t.Error("the item is there")
 		}
 		must(t, r.stop())
 	})

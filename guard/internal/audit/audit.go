@@ -286,7 +286,7 @@ func (a *Audit) judgeOldest(ctx context.Context) error {
 		return err
 	}
 	now := a.passed()
-	if !ok || a.Room() < strategy.RoomKept {
+	if !ok || a.Room() < min(strategy.RoomKept, a.Armed.Most/4) {
 		for i := range a.suspects {
 			a.suspects[i].found = now
 		}

@@ -47,8 +47,8 @@ func (o *owner) isClaimed(r *row, item map[string]types.AttributeValue) bool {
 		return false
 	}
 	now := o.s.Now()
-	if wrote > now { // by a clock that is ahead
-		wrote = now
+	if wrote > now+slack { // by a clock that is ahead
+		wrote = 0
 	}
 	return now < max(r.at, wrote)+o.s.Leases.Duration.Milliseconds() && o.s.lives(worker)
 }

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"testing"
@@ -101,7 +102,7 @@ func TestIsClaimed(t *testing.T) {
 	a, _ := fleetWorker(t, db, "a")
 	a.met(a.store.newest().leases(), []string{"a", "b"})
 	o := &owner{partition: a.store.newest().parts[0]}
-	const written, ahead = "/1893456000000", "/9993456000000"
+	const written, soon, ahead = "/1893456000000", "/1893456001000", "/9993456000000"
 	for _, c := range []struct {
 		claim      string
 		left, mine bool
@@ -113,7 +114,8 @@ func TestIsClaimed(t *testing.T) {
 		{shortName("b") + "/x", false, false},
 		{shortName("b") + "/1", false, false}, // long ago
 		{shortName("b") + written, true, false},
-		{shortName("b") + ahead, true, false},
+		{shortName("b") + soon, true, false},
+		{shortName("b") + ahead, false, false},   // the clock was wrong
 		{shortName("c") + written, false, false}, // dead
 		{shortName("a") + written, false, true},
 	} {
@@ -160,8 +162,15 @@ type armings struct {
 func (g armings) Now() int64        { return claimedAt }
 func (g armings) Arm(e armed.Entry) { g.keys <- e.Key }
 
-// A deadline whose row takes long to write delays no other.
+// A deadline whose row takes long to write delays no other, of a record or of a scan that writes its
+// rows one by one.
 func TestSlowRowDelaysNoOther(t *testing.T) {
+	for _, scanned := range []bool{false, true} {
+		t.Run(fmt.Sprint("scanned ", scanned), func(t *testing.T) { slowRowDelaysNoOther(t, scanned) })
+	}
+}
+
+func slowRowDelaysNoOther(t *testing.T, scanned bool) {
 	db := openFleet(t)
 	others := make(chan struct{})
 	slow, _ := sortKey(claimedAt-1000, "S\x01slow")
@@ -179,12 +188,19 @@ func TestSlowRowDelaysNoOther(t *testing.T) {
 		})
 	})
 	s, _ := fleetWorker(t, db, "a")
+	s.singly.Store(scanned)
 	arming := armings{keys: make(chan armed.Key, 10)}
 	s.Guard = arming
 	written := make(chan error, 1)
 	go func() {
 		const at = claimedAt - 1000
-		written <- s.write(t.Context(), []*row{shown("slow", at, "1"), shown("b", at, "2"), shown("c", at, "3")}, nil)
+		rows := []*row{shown("slow", at, "1"), shown("b", at, "2"), shown("c", at, "3")}
+		for _, r := range rows {
+			if scanned {
+				r.by, r.tag = "", 0
+			}
+		}
+		written <- s.write(t.Context(), rows, nil)
 	}()
 	for range 2 {
 		select {

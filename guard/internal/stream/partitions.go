@@ -41,7 +41,7 @@ func (p *partition) arm(r *row) {
 	at := p.s.shelfOf(r.key)
 	at.Lock()
 	defer at.Unlock()
-	p.armLocked(at, r)
+	p.armLocked(at, r, false)
 }
 
 // armFound arms a row that was found in the table, unless its deadline has ended since the query
@@ -55,7 +55,7 @@ func (p *partition) armFound(r *row, old bool) {
 	switch {
 	case p.hasEnded(r):
 	case !p.s.ended.has(r):
-		p.armLocked(at, r)
+		p.armLocked(at, r, true)
 	case r.inbox || old:
 		p.s.clean(&row{key: r.key, at: r.at, tag: r.tag, inbox: r.inbox, p: p})
 	}
@@ -76,7 +76,9 @@ func (p *partition) hasEnded(r *row) bool {
 	return false
 }
 
-func (p *partition) armLocked(on *shelf, r *row) {
+// armLocked arms a row, or chains it. A row that a worker finds in its own table, and of whose item
+// and instant it has another record's row in memory, is from a page read before that: it is outdated.
+func (p *partition) armLocked(on *shelf, r *row, found bool) {
 	r.p, r.by = p, "" // its tag is enough from now on
 	at := &chain{on: on, key: r.key}
 	for at.get() != nil && (at.get().at < r.at || at.get().at == r.at && at.get().p.d.number > r.p.d.number && !r.hasTextsOf(at.get())) {
@@ -85,6 +87,9 @@ func (p *partition) armLocked(on *shelf, r *row) {
 	if same := at.get(); same != nil && same.at == r.at && same.p != r.p && r.hasTextsOf(same) {
 		return // it stands for the same attempt; the row that stays in the table is refused and deleted
 	} else if same != nil && same.at == r.at && same.p == r.p {
+		if found && p.s.alone && same.tag != 0 && r.tag != same.tag {
+			return
+		}
 		if r.tag == same.tag && r.inbox == same.inbox || r.tag == 0 {
 			same.inbox, same.mine = same.inbox || r.inbox, same.mine || r.mine
 			return // it is known already, or from a scan, which has no newer information
@@ -187,7 +192,8 @@ func (s *Strategy) takeLocked(c *chain, n *row, disarm bool) {
 // A refused row is deleted right now: there may be no record of it.
 func (r *row) Finished(_ armed.Entry, how armed.Outcome) {
 	if how == armed.Replaced {
-		return // by another row of its chain, or taken out with it
+		go r.replaced()
+		return
 	}
 	p := r.p
 	at := p.s.shelfOf(r.key)
@@ -211,6 +217,19 @@ func (r *row) Finished(_ armed.Entry, how armed.Outcome) {
 	}
 	if how == armed.Refused || how == armed.Spared || how == armed.Removed && p.isOld() { // a dry run has a table of its own
 		p.s.clean(table)
+	}
+}
+
+// replaced takes a row out of its list if another strategy has armed its item instead, as the scan
+// does while the stream cannot be followed. A row that was replaced by another one of its list is
+// behind that, or taken out. The caller of the set may hold the shelf.
+func (r *row) replaced() {
+	s := r.p.s
+	at := s.shelfOf(r.key)
+	at.Lock()
+	defer at.Unlock()
+	if c := (&chain{on: at, key: r.key}); c.get() == r && !s.Armed.Has(r.entry()) {
+		s.takeLocked(c, r, false)
 	}
 }
 
@@ -253,11 +272,15 @@ func (p *partition) arms(at, soon int64) bool {
 }
 
 // room returns how many more of the partition's deadlines may be armed ahead. A worker that is alone
-// limits each partition, so that the armed ones are the earliest of all partitions.
+// limits each partition, of all divisions, so that the armed ones are the earliest of all.
 func (p *partition) room() int {
 	room := p.s.Room()
 	if p.s.alone {
-		room = min(room, max(p.s.Armed.Most*2/3/p.d.partitions, 1)-int(p.held.Load()))
+		partitions := 0
+		for _, d := range p.s.store.live() {
+			partitions += d.partitions
+		}
+		room = min(room, max(p.s.Armed.Most*2/3/partitions, 1)-int(p.held.Load()))
 	}
 	return max(room, 0)
 }

@@ -165,8 +165,14 @@ func (s *Strategy) write(ctx context.Context, puts, drops []*row) error {
 	if err := s.noteBuckets(ctx, puts); err != nil {
 		return err
 	}
-	if s.local || len(puts) == 0 || puts[0].by == "" {
+	if s.local || len(puts) == 0 {
 		return s.putAndArm(ctx, puts, drops)
+	}
+	if puts[0].by == "" && s.transacts() {
+		chunks := slices.Collect(slices.Chunk(puts, transactionMax))
+		return strategy.Parallel(ctx, len(chunks), transactions, func(ctx context.Context, i int) error {
+			return s.putAndArm(ctx, chunks[i], nil)
+		})
 	}
 	return strategy.Parallel(ctx, len(puts)+len(drops), parallel, func(ctx context.Context, i int) error {
 		if i < len(puts) {

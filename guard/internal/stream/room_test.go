@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -223,4 +224,75 @@ func BenchmarkHeld(b *testing.B) {
 		each = heldBytes(b, 100_000)
 	}
 	b.ReportMetric(each, "B/deadline")
+}
+
+// A worker that is alone leaves room for the deadlines that are due at once, however many divisions
+// its table has.
+func TestDivisionsShareRoom(t *testing.T) {
+	const start, most = 1893456000_000, 12
+	g := &still{now: start}
+	s := dividedStrategy(t, g, most, &division{number: 2, partitions: 1, spread: 1, since: start}, &division{number: 3, partitions: 1, spread: 1, since: start})
+	s.alone, s.horizon = true, horizonAlone
+	for _, d := range s.store.live() {
+		o := &owner{partition: d.parts[0], from: start}
+		o.begin(start)
+		for i := range int64(most) {
+			r := rowOf(armed.Entry{Key: armed.Key(fmt.Sprintf("S\x01%c", '!'+i+30*int64(d.number-2))), At: start + 50_000 + i}, byOf(1, "1"), start)
+			r.p = o.partition
+			must(t, s.noteBuckets(t.Context(), []*row{r}))
+			must(t, s.put(t.Context(), []*row{r}, nil))
+		}
+		must(t, o.poll(t.Context()))
+	}
+	if n := g.set.Len(); n < 2 || n > most*2/3 {
+		t.Errorf("%d of %d are armed", n, most)
+	}
+}
+
+// While the stream cannot be followed, a scan arms items that this strategy has armed: then they take
+// up no room here any more, and a later deadline of such an item is armed.
+func TestArmedByAnotherStrategy(t *testing.T) {
+	const start, most = 1893456000_000, 6
+	g := &still{now: start}
+	s, o := aloneStrategy(t, g, most)
+	s.writeAll(t, false, start+20_000, start+20_000, start+20_000, start+20_000)
+	must(t, o.poll(t.Context()))
+	if n := o.held.Load(); n != 4 {
+		t.Fatalf("%d are held", n)
+	}
+	for _, e := range g.entries[:4] {
+		g.Arm(armed.Entry{Key: e.Key, At: e.At})
+	}
+	for limit := time.Now().Add(10 * time.Second); o.held.Load() > 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatalf("%d are held", o.held.Load())
+		}
+	}
+	g.now = start + 30_000
+	g.end(armed.Removed)
+	k := g.entries[0].Key
+	must(t, s.write(t.Context(), []*row{rowOf(armed.Entry{Key: k, At: g.now + 5000}, byOf(1, "9"), g.now)}, nil))
+	if at, _ := g.set.Deadline(k); at != g.now+5000 {
+		t.Errorf("the next deadline of an item is not armed, but %d", at)
+	}
+}
+
+// A page that was read before a record was handled has an outdated row of the same item and instant.
+// It does not replace the newer row in memory.
+func TestOutdatedPage(t *testing.T) {
+	const start = 1893456000_000
+	g := &still{now: start}
+	s, o := aloneStrategy(t, g, 60)
+	version := func(v, n string) *row {
+		return rowOf(armed.Entry{Key: "S\x01x", At: start + 20_000, Version: v}, byOf(1, n), start)
+	}
+	must(t, s.write(t.Context(), []*row{version(`{"N":"1"}`, "3")}, nil))
+	o.raise(start)
+	must(t, s.write(t.Context(), []*row{version(`{"N":"2"}`, "5")}, nil))
+	o.armFound(version(`{"N":"1"}`, "3"), false) // on the page that the poll has read
+	o.polled(start)
+	g.now = start + 20_000
+	if ended := g.end(armed.Removed); len(ended) != 1 || ended[0].Version != `{"N":"2"}` {
+		t.Errorf("tried: %v", ended)
+	}
 }
