@@ -445,7 +445,7 @@ func (m *merge) addLog(name string, rank int) error {
 		return err
 	}
 	m.progress(n)
-	slices.SortFunc(src.log, compareEntries)
+	sort.Slice(src.log, func(i, j int) bool { return compareEntries(src.log[i], src.log[j]) < 0 })
 	if len(src.log) > 0 {
 		src.head = src.log[0]
 		m.heap = append(m.heap, src)
