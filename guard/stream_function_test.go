@@ -234,47 +234,46 @@ func TestStreamRecordsRefused(t *testing.T) {
 	}
 }
 
-// deadlineAway are changes that take an item's deadline away.
-var deadlineAway = map[string]func(w *world){
-	"another deadline": func(w *world) { w.put("a", w.in(7200)) },
-	"no deadline":      func(w *world) { w.put("a", "") },
-	"deleted":          func(w *world) { w.remove("a") },
+// thereAndBack makes a schedule, and calls test with each change that takes the item's deadline away
+// and with one that brings it back. Then the schedule has to be there.
+func thereAndBack(t *testing.T, test func(w *world, f *Functions, away, back func())) {
+	for name, away := range map[string]func(w *world){
+		"another deadline": func(w *world) { w.put("a", w.in(7200)) },
+		"no deadline":      func(w *world) { w.put("a", "") },
+		"deleted":          func(w *world) { w.remove("a") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			f := NewFunctions(w.scheduling())
+			back := func() { w.put("a", w.in(3600)) }
+			back()
+			w.call(f, w.records()...)
+			test(w, f, func() { away(w) }, back)
+			w.wantSchedules(w.at(3600))
+		})
+	}
 }
 
 // TestStreamRecordsChangedBack: as after a crash, a handled record comes again together with the
 // record that reverts it. Together they change nothing, but each alone does.
 func TestStreamRecordsChangedBack(t *testing.T) {
-	for name, away := range deadlineAway {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			f := NewFunctions(w.scheduling())
-			w.put("a", w.in(3600))
-			w.call(f, w.records()...)
-			away(w)
-			w.call(f, w.records()[1])
-			w.put("a", w.in(3600))
-			w.call(f, w.records()[1:]...)
-			w.wantSchedules(w.at(3600))
-		})
-	}
+	thereAndBack(t, func(w *world, f *Functions, away, back func()) {
+		away()
+		w.call(f, w.records()[1])
+		back()
+		w.call(f, w.records()[1:]...)
+	})
 }
 
 // TestStreamRecordsOfSlowWorker: a worker that was paused handles a record when another one has
 // handled that and the record that reverts it.
 func TestStreamRecordsOfSlowWorker(t *testing.T) {
-	for name, away := range deadlineAway {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			f := NewFunctions(w.scheduling())
-			w.put("a", w.in(3600))
-			w.call(f, w.records()...)
-			away(w)
-			w.put("a", w.in(3600))
-			w.call(f, w.records()[1:]...)
-			w.call(f, w.records()[1])
-			w.wantSchedules(w.at(3600))
-		})
-	}
+	thereAndBack(t, func(w *world, f *Functions, away, back func()) {
+		away()
+		back()
+		w.call(f, w.records()[1:]...)
+		w.call(f, w.records()[1])
+	})
 }
 
 // TestStreamRecordsBeforeScan: a scan has brought a schedule in line, and then a slow worker handles

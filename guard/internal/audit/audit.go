@@ -279,7 +279,8 @@ func (a *Audit) judge(ctx context.Context, l *lease.Lease, at place, most int) e
 }
 
 // judgeOldest removes the suspects that were found long enough ago, and waits for the outcomes. If
-// the strategy is behind, all suspects have to wait as long again.
+// the strategy is behind, or has filled most of its memory with deadlines, all suspects have to wait
+// as long again.
 func (a *Audit) judgeOldest(ctx context.Context) error {
 	within, ok, err := a.o.Settled(ctx)
 	if err != nil {

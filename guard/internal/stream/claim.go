@@ -47,7 +47,7 @@ func (o *owner) isClaimed(r *row, item map[string]types.AttributeValue) bool {
 		return false
 	}
 	now := o.s.Now()
-	if wrote > now+slack { // by a clock that is ahead
+	if wrote > now+slack { // by a clock that was wrong, so the deadline alone counts
 		wrote = 0
 	}
 	return now < max(r.at, wrote)+o.s.Leases.Duration.Milliseconds() && o.s.lives(worker)

@@ -40,9 +40,8 @@ func (s *Strategy) insert(ctx context.Context, rows []*row) error {
 	if !s.transacts() {
 		return s.insertSingly(ctx, rows) // more at a time than in chunks
 	}
-	chunks := slices.Collect(slices.Chunk(rows, transactionMax))
-	return strategy.Parallel(ctx, len(chunks), transactions, func(ctx context.Context, i int) error {
-		for left := chunks[i]; len(left) > 0; {
+	return inTransactions(ctx, rows, func(ctx context.Context, left []*row) error {
+		for len(left) > 0 {
 			if !s.transacts() {
 				return s.insertSingly(ctx, left)
 			}
@@ -68,6 +67,12 @@ func (s *Strategy) insert(ctx context.Context, rows []*row) error {
 	})
 }
 
+// inTransactions calls do with parts of all that each fit into a transaction, a few at once.
+func inTransactions[T any](ctx context.Context, all []T, do func(context.Context, []T) error) error {
+	parts := slices.Collect(slices.Chunk(all, transactionMax))
+	return strategy.Parallel(ctx, len(parts), transactions, func(ctx context.Context, i int) error { return do(ctx, parts[i]) })
+}
+
 // transacts reports whether a scan writes its rows in transactions. A worker's own table has no
 // price.
 func (s *Strategy) transacts() bool {
@@ -78,12 +83,11 @@ func (s *Strategy) transacts() bool {
 // worker, notes some of them at the same moment, a transaction is cancelled; then they are written one
 // by one.
 func (s *Strategy) noteTogether(ctx context.Context, all []note) error {
-	chunks := slices.Collect(slices.Chunk(all, transactionMax))
-	return strategy.Parallel(ctx, len(chunks), transactions, func(ctx context.Context, i int) error {
+	return inTransactions(ctx, all, func(ctx context.Context, part []note) error {
 		singly := false
 		err := s.persist(ctx, "TransactWriteItems", func() error {
-			return s.paced(ctx, len(chunks[i]), func() error {
-				err := s.store.noteBuckets(ctx, chunks[i])
+			return s.paced(ctx, len(part), func() error {
+				err := s.store.noteBuckets(ctx, part)
 				if _, cancelled := errors.AsType[*types.TransactionCanceledException](err); cancelled {
 					singly = true
 					return nil
@@ -96,9 +100,9 @@ func (s *Strategy) noteTogether(ctx context.Context, all []note) error {
 		case err != nil:
 			return err
 		case singly:
-			return s.noteSingly(ctx, chunks[i])
+			return s.noteSingly(ctx, part)
 		}
-		for _, at := range chunks[i] {
+		for _, at := range part {
 			at.p.learn(at.bucket)
 		}
 		return nil

@@ -76,8 +76,9 @@ func (p *partition) hasEnded(r *row) bool {
 	return false
 }
 
-// armLocked arms a row, or chains it. A row that a worker finds in its own table, and of whose item
-// and instant it has another record's row in memory, is from a page read before that: it is outdated.
+// armLocked arms a row, or chains it. A worker that is alone writes all rows itself. So if it finds a
+// row, and has another record's row of that item and instant in memory, then it read the found one
+// before it wrote the other, and keeps the other.
 func (p *partition) armLocked(on *shelf, r *row, found bool) {
 	r.p, r.by = p, "" // its tag is enough from now on
 	at := &chain{on: on, key: r.key}
@@ -220,9 +221,10 @@ func (r *row) Finished(_ armed.Entry, how armed.Outcome) {
 	}
 }
 
-// replaced takes a row out of its list if another strategy has armed its item instead, as the scan
-// does while the stream cannot be followed. A row that was replaced by another one of its list is
-// behind that, or taken out. The caller of the set may hold the shelf.
+// replaced takes a row out of its list if another strategy has armed its item, as the scan does while
+// the stream cannot be followed. If a row of its own list has replaced it, it is behind that one, or
+// no longer in the list, and there is nothing to do. The goroutine that replaces a row may hold its
+// shelf, so replaced runs in another.
 func (r *row) replaced() {
 	s := r.p.s
 	at := s.shelfOf(r.key)

@@ -169,10 +169,7 @@ func (s *Strategy) write(ctx context.Context, puts, drops []*row) error {
 		return s.putAndArm(ctx, puts, drops)
 	}
 	if puts[0].by == "" && s.transacts() {
-		chunks := slices.Collect(slices.Chunk(puts, transactionMax))
-		return strategy.Parallel(ctx, len(chunks), transactions, func(ctx context.Context, i int) error {
-			return s.putAndArm(ctx, chunks[i], nil)
-		})
+		return inTransactions(ctx, puts, func(ctx context.Context, part []*row) error { return s.putAndArm(ctx, part, nil) })
 	}
 	return strategy.Parallel(ctx, len(puts)+len(drops), parallel, func(ctx context.Context, i int) error {
 		if i < len(puts) {

@@ -28,7 +28,7 @@ import (
 type tally struct {
 	to               dynamodb.HTTPClient
 	ignores, refuses bool
-	trimmed          bool          // the shards that calls name are gone
+	trimmed          bool          // shards that calls name are gone: a parent always, the last of a page sometimes
 	late             time.Duration // after which a shard with a parent is listed
 	onePage          bool          // all shards fit into a page
 	older            bool          // as by an older version, rows have no origins, and none are written for others

@@ -31,7 +31,8 @@ const (
 	pageBurst  = 5                      // calls of a listing that follow each other at once
 	pagePause  = 200 * time.Millisecond // before each further call
 	listWait   = 30 * time.Second       // that a new worker waits for others to list the shards
-	listMost   = 2 * time.Minute        // after which an incomplete listing of few pages begins again
+	// an incomplete listing that has lasted so long, and listShare for each page, begins again
+	listMost = 2 * time.Minute
 
 	// A closed shard may be listed before its children. They are asked for so often, a second apart;
 	// then all shards are listed.
@@ -90,7 +91,7 @@ func (w *worker) read(ctx context.Context) (rows map[string]lease.Row, fresh boo
 	return rows, fresh, err
 }
 
-// mustList reports whether to list all shards, whatever the rows are.
+// mustList reports whether to list all shards without a look at the rows.
 func (w *worker) mustList() bool {
 	return w.stale.Load() || w.unshared || w.vanished || w.partial != nil && w.listed.pages > 0 || w.listsAlways() || w.scheduled && w.leases.Elapsed() >= w.nextList
 }
@@ -173,7 +174,8 @@ func (w *worker) list(ctx context.Context) (complete bool, err error) {
 	next := w.partial
 	for {
 		out, err := w.Streams.DescribeStream(ctx, &dynamodbstreams.DescribeStreamInput{StreamArn: &w.arn, ExclusiveStartShardId: next.after})
-		if gone(err) && next.after != nil { // that shard was trimmed, which says nothing of the stream
+		if gone(err) && next.after != nil {
+			// The shard was trimmed. The error is not wrapped: that would mean the end of the stream.
 			w.partial = &listing{at: began}
 			return false, fmt.Errorf("the list of the shards has changed, and begins again: %v", err)
 		}
