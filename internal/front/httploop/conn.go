@@ -67,7 +67,7 @@ func (c *conn) serve() {
 		return
 	}
 	c.in = make([]byte, roomMin)
-	c.request = wire.Request{Header: &c.head.fields}
+	c.request = wire.Request{Header: &c.head.fields, Local: wire.IsLocal(c.RemoteAddr().String())}
 	for c.next() {
 		if !c.answer(c.server.requests) {
 			c.Close()

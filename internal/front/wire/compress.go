@@ -40,12 +40,17 @@ var packers = sync.Pool{New: func() any {
 }}
 
 // seal finishes an answer for the network: it compresses the body if the client accepts that and it
-// pays, and adds the checksum of the bytes sent.
-func (r *Response) seal(acceptEncoding string) {
-	if len(r.Body) >= gzipMin && acceptsGzip(acceptEncoding) {
+// pays, and adds the checksum.
+func (r *Response) seal(in *Request) {
+	if len(r.Body) >= gzipMin && !in.Local && acceptsGzip(in.Header.Get("Accept-Encoding")) {
 		r.Body = pack(r.Body)
 		r.set("Content-Encoding", "gzip")
 	}
+	r.checksum()
+}
+
+// checksum adds the checksum of the bytes sent.
+func (r *Response) checksum() {
 	r.set("X-Amz-Crc32", strconv.FormatUint(uint64(crc32.ChecksumIEEE(r.Body)), 10))
 }
 

@@ -62,7 +62,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func newRequest(r *http.Request, body []byte, oversize bool) *Request {
 	return &Request{
 		Method: r.Method, Path: r.URL.EscapedPath(), Query: r.URL.RawQuery, Host: r.Host, Header: r.Header,
-		Body: body, Oversize: oversize,
+		Body: body, Oversize: oversize, Local: IsLocal(r.RemoteAddr),
 	}
 }
 
@@ -116,6 +116,6 @@ func (s *Server) refuse(w http.ResponseWriter, in *Request, err error) {
 	contentType, _ := answerType(in.Header.Get("Content-Type"))
 	out.set("Content-Type", contentType)
 	out.writeError(s.apiError(context.Background(), err, "", id))
-	out.seal("")
+	out.checksum()
 	out.write(w)
 }

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"net/http"
+	"net/netip"
 	"sync"
 )
 
@@ -22,6 +23,15 @@ type Request struct {
 	// InProcess reports that the request comes from this process, not from a network. It needs no
 	// signature, and the answer no checksum and no compression.
 	InProcess bool
+	// Local reports that the client is on this machine. The answer is not compressed, since that
+	// takes longer than to send it over the loopback interface.
+	Local bool
+}
+
+// IsLocal reports whether the remote address of a connection is on this machine.
+func IsLocal(remote string) bool {
+	at, err := netip.ParseAddrPort(remote)
+	return err == nil && at.Addr().Unmap().IsLoopback()
 }
 
 // Header returns request headers by name, in any case. http.Header is one.

@@ -109,7 +109,7 @@ func (s *Server) routeRequest(ctx context.Context, in *Request, out *Response) (
 		operation, code = target.name, string(failed)
 	}
 	if !in.InProcess {
-		out.seal(in.Header.Get("Accept-Encoding"))
+		out.seal(in)
 	}
 	return operation, code
 }

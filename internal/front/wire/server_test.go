@@ -312,8 +312,20 @@ func TestCompressedAnswers(t *testing.T) {
 	if err != nil || string(body) != plain.body {
 		t.Errorf("unpacked %q: %v", body, err)
 	}
-	// Small answers are not compressed.
+	// Neither small answers nor those to a client on this machine are compressed.
+	near := post("GetItem", get, "Accept-Encoding", "gzip")
+	near.Local = true
+	want(t, do(s, near).header.Get("Content-Encoding"), "")
 	want(t, call(s, "ListTables", `{}`, "Accept-Encoding", "gzip").header.Get("Content-Encoding"), "")
+}
+
+func TestIsLocal(t *testing.T) {
+	for remote, local := range map[string]bool{
+		"127.0.0.1:80": true, "127.8.9.1:80": true, "[::1]:80": true, "[::ffff:127.0.0.1]:80": true,
+		"192.168.0.1:80": false, "[fe80::1%eth0]:80": false, "[::]:80": false, "127.0.0.1": false, "": false, "@": false,
+	} {
+		want(t, IsLocal(remote), local)
+	}
 }
 
 func TestAcceptsGzip(t *testing.T) {
