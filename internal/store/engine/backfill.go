@@ -175,7 +175,7 @@ func (b *backfill) step() (done bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	p.wakeReapers()
+	p.wakeReapers(c.now)
 	return false, e.finishWrite(c, p)
 }
 

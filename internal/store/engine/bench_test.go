@@ -216,6 +216,27 @@ func BenchmarkReap(b *testing.B) {
 	}
 }
 
+// BenchmarkPrepared prepares the removals of items with both images before their deadline, and then
+// removes them. One operation is one item; the metrics divide its time.
+func BenchmarkPrepared(b *testing.B) {
+	d, tab := benchTable(b, Options{Dir: b.TempDir(), Clock: frozenClock()}, func(t *TableDesc) { t.Stream.ViewType = "NEW_AND_OLD_IMAGES" })
+	fillDue(b, d, tab)
+	d.room.Store(1 << 40)
+	b.ResetTimer()
+	preparing := clock.Stopwatch()
+	s := &slice{t: tab, d: tab.Desc(), ahead: true}
+	for s.left.removal != Never {
+		s = &slice{t: tab, d: s.d, ahead: true, seen: d.commitsSeen()}
+		if err := s.prepare(d.Now()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(preparing().Nanoseconds())/float64(b.N), "prepare-ns/op")
+	removing := clock.Stopwatch()
+	d.advance(1e9)
+	b.ReportMetric(float64(removing().Nanoseconds())/float64(b.N), "remove-ns/op")
+}
+
 // BenchmarkBurst lets all items of one table expire at once, while other clients write to another
 // table and read from it 500 times a second each. One operation is one expired item. The latencies
 // are those clients' during the burst, and with the prefix idle- before it.

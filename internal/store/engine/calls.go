@@ -6,7 +6,7 @@ import "sync/atomic"
 // must not be used while it closes.
 type calls struct {
 	inside atomic.Int64
-	begun  atomic.Int64  // since the engine was opened
+	items  atomic.Int64  // calls that read or write items, since the engine was opened
 	last   chan struct{} // holds a token when the last call has left after Close began
 }
 
@@ -17,7 +17,6 @@ type calls struct {
 // outer call.
 func (e *Engine) enter() error {
 	e.calls.inside.Add(1)
-	e.calls.begun.Add(1)
 	// Close sets closed and then reads inside, so either Close sees this call or this call sees
 	// Close.
 	err := e.ready()

@@ -140,14 +140,14 @@ func (e *Engine) openTable(d *TableDesc) error {
 		}
 		stored = readInstant(v)
 	}
-	t := &Table{e: e, id: d.ID, marks: newMarks(stored)}
+	t := e.newTable(d.ID, stored)
 	d.countUnits()
 	if d.NextIndex == 0 { // written before tables could add and remove indexes
 		d.NextIndex = d.firstFreeIndex()
 	}
 	e.publish(t, d)
-	t.due = e.queue.Add(&reaper{t: t})
 	t.due.Wake(int64(stored))
+	t.soon.Wake(int64(minInstant))
 	if d.needsBackfill() {
 		e.requestBackfill()
 	}
@@ -251,9 +251,7 @@ func (e *Engine) CreateTable(ctx context.Context, d TableDesc) (*Table, error) {
 	d.ID, d.UUID, d.Version = next.Table, newUUID(), 1
 	d.Indexes = slices.Clone(d.Indexes)
 	d.countUnits()
-	t := &Table{e: e, id: d.ID, marks: newMarks(Never)}
-	t.due = e.queue.Add(&reaper{t: t}) // before a call can find the table: a write wakes the reaper
-
+	t := e.newTable(d.ID, Never)
 	err := e.commitNew(func(c *commit) error {
 		d.Created = c.now
 		for i := range d.Indexes {
@@ -273,7 +271,7 @@ func (e *Engine) CreateTable(ctx context.Context, d TableDesc) (*Table, error) {
 		return nil
 	}, func() { e.catalogue.ids = next })
 	if err != nil {
-		t.due.Remove()
+		t.stop()
 		return nil, err
 	}
 	return t, nil
@@ -341,6 +339,7 @@ func (e *Engine) Alter(ctx context.Context, namespace, name string, change func(
 		return nil
 	}, func() {
 		e.catalogue.ids = next
+		t.soon.Wake(int64(minInstant)) // removals may need the items from now on
 		if d.needsBackfill() {
 			e.requestBackfill()
 		}
@@ -417,7 +416,7 @@ func (e *Engine) DropTable(ctx context.Context, namespace, name string, allow fu
 		}
 		e.change(t, nil)
 		return nil
-	}, t.due.Remove)
+	}, t.stop)
 	if err != nil {
 		return nil, err
 	}

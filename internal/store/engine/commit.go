@@ -103,11 +103,15 @@ func (e *Engine) commitNew(fill func(c *commit) error, applied func()) error {
 }
 
 // touch records that the present commit changes the stripes, so that answers about their items wait
-// for it. The caller is inside the commit section and has not applied the batch.
-func (e *Engine) touch(ids []uint32) {
+// for it. wrote is false for the reaper. The caller is inside the commit section and has not applied
+// the batch.
+func (e *Engine) touch(ids []uint32, wrote bool) {
 	n := e.lastCommit.Load() + 1
 	for _, id := range ids {
 		e.stripes[id].last.Store(n)
+		if wrote {
+			e.stripes[id].written.Store(n)
+		}
 	}
 }
 

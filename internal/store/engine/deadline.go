@@ -46,6 +46,12 @@ type armed struct {
 	key     Key
 	raw     []byte // the entry's value, for comparison with the store under the lock
 	entry   deadlineEntry
+	ready   *prepared // nil: the removal was not prepared
+}
+
+// entryKey returns the storage key of an armed entry.
+func (d *TableDesc) entryKey(a *armed) []byte {
+	return appendDeadlineKey(nil, d.ID, a.removal, a.key.suffix())
 }
 
 // position returns the entry's position.

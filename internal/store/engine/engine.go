@@ -90,6 +90,7 @@ type Engine struct {
 	kv    *kv.DB
 	clock *clock.Clock
 	queue *due.Queue
+	soon  *due.Queue // of preparers: at an instant ahead of their tables' in queue
 	// activity counts the work in flight beside the due queue: an advance of the clock waits for
 	// it.
 	activity clock.Activity
@@ -107,6 +108,7 @@ type Engine struct {
 	// work outside of calls: counts of items, reaper slices that wait for the disk
 	background sync.WaitGroup
 	reaping    chan struct{} // holds a token for each such slice
+	room       atomic.Int64  // bytes that prepared removals may still take
 
 	snapshot func() *kv.Snapshot // kv's NewSnapshot; tests commit just before or after it
 	// holds a request to run all backfills: the function to call when they have ended
@@ -165,7 +167,8 @@ func (e *Engine) recover() error {
 		return err
 	}
 	e.checkRestart()
-	e.queue = due.New(e.clock, e.dueFailed)
+	e.queue, e.soon = due.New(e.clock, e.dueFailed), due.New(e.clock, e.dueFailed)
+	e.room.Store(prepareBytes)
 	if err := e.loadStreams(); err != nil {
 		return err
 	}
@@ -246,7 +249,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	defer cancel()
 	defer context.AfterFunc(e.life, cancel)()
 
-	work := []func(context.Context) error{e.queue.Run, e.runBackfills, e.watchStore, e.watchDamage}
+	work := []func(context.Context) error{e.queue.Run, e.soon.Run, e.runBackfills, e.watchStore, e.watchDamage}
 	errs := make(chan error, len(work))
 	for _, run := range work {
 		go func() { errs <- run(ctx) }()

@@ -8,7 +8,6 @@ import (
 
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/invariant"
-	"github.com/mayflydb/mayfly/internal/store/dynamo"
 	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
@@ -18,8 +17,8 @@ const (
 	reapSlice = 128 // entries
 	// bytes of the items to read; the item that exceeds it is the last. Also the bound of a
 	// backfill
-	sliceBytes = 4 << 20
-	reapAhead  = 4 // slices that wait for the disk at once, of all tables
+	sliceBytes = 1 << 20
+	reapAhead  = 16 // slices that wait for the disk at once, of all tables
 )
 
 // reaper removes a table's items as their instants of removal pass. It is a source of the due
@@ -34,7 +33,7 @@ func (r *reaper) Drain(ctx context.Context, now int64) (next int64, err error) {
 	elapsed := clock.Stopwatch()
 	next, err = r.drain(now)
 	if next <= now {
-		r.t.e.pace.giveWay(ctx, r.t.e.calls.begun.Load(), elapsed(), time.Duration(now-next)*time.Millisecond)
+		r.t.e.pace.giveWay(ctx, r.t.e.calls.items.Load(), elapsed(), time.Duration(now-next)*time.Millisecond)
 	}
 	return next, err
 }
@@ -52,9 +51,11 @@ func (r *reaper) drain(now int64) (next int64, err error) {
 		e.order.Unlock()
 	}
 	s, from := t.newSlice(d)
+	s.ready = t.prepared.of(d)
 	if err := s.collect(from, Instant(now)); err != nil {
 		return 0, err
 	}
+	t.prepared.passed(firstOf(s.left, position{removal: Instant(now) + 1}))
 	defer func() {
 		switch {
 		case s.damaged:
@@ -84,11 +85,14 @@ func (r *reaper) drain(now int64) (next int64, err error) {
 type slice struct {
 	t       *Table
 	d       *TableDesc
-	seen    uint64   // the collected entries include every commit up to this number
+	ahead   bool   // a preparer's: read before the entries are due, without locks
+	seen    uint64 // the collected entries include every commit up to this number
+	ready   readyList
 	found   []armed  // due, in order
 	left    position // the first entry left
 	batch   *kv.Batch
 	ids     []uint32
+	stream  *stream // nil: none
 	records []pending
 	reaped  []Instant // the instants of removal of the removed items
 	damaged bool      // some entries were skipped, because they or their items are unreadable
@@ -98,6 +102,9 @@ type slice struct {
 // skip leaves an unreadable entry in place, and logs that. The pass continues behind it, and a
 // later pass reads it again.
 func (s *slice) skip(p position, err error) {
+	if s.ahead {
+		return // the reaper reports it
+	}
 	if !s.damaged {
 		s.damaged, s.skipped = true, p
 	}
@@ -132,10 +139,12 @@ func (s *slice) collect(from position, now Instant) error {
 	s.left = position{removal: Never}
 	lower := appendDeadlineKey(nil, s.d.ID, from.removal, []byte(from.suffix))
 	_, upper := tableSpan(spaceDeadlines, s.d.ID)
-	s.t.checkMark(s.d)
+	if !s.ahead {
+		s.t.checkMark(s.d)
+	}
 	size := 0
 	return eachReadable(e.kv, lower, upper, func(key, value []byte) (more bool, err error) {
-		a, err := s.d.decodeArmed(key, value)
+		a, err := s.ready.armed(s.d, key, value)
 		if err != nil {
 			return false, err
 		}
@@ -163,10 +172,13 @@ func (s *slice) collect(from position, now Instant) error {
 func (s *slice) reap() error {
 	e := s.t.e
 	s.batch = e.kv.NewBatch()
+	s.stream = e.streamOf(s.d)
+	s.stream.fill(1)
 	s.ids = e.lockStripes(s.ids)
 	c, err := s.reapLocked()
 	e.unlockStripes(s.ids)
 	if err != nil {
+		s.stream.fill(-1)
 		s.batch.Close()
 		return err
 	}
@@ -185,11 +197,13 @@ func (s *slice) reap() error {
 func (s *slice) finish(c *commit) {
 	e := s.t.e
 	defer s.batch.Close()
-	if e.finish(c) != nil {
+	failed := e.finish(c) != nil
+	s.stream.fill(-1)
+	if failed {
 		return
 	}
-	for i := range s.records {
-		s.records[i].stream.published()
+	if len(s.records) > 0 {
+		s.stream.published()
 	}
 	if len(s.reaped) > 0 {
 		e.reportReap(Reap{Namespace: s.d.Namespace, Table: s.d.Name, Due: s.reaped})
@@ -225,7 +239,7 @@ func (s *slice) fill(c *commit) error {
 	}
 	s.checkReaped(c)
 	s.t.e.sequence(s.batch, s.records, c.now)
-	s.t.e.touch(s.ids)
+	s.t.e.touch(s.ids, false)
 	left := s.left
 	// a mark in the future would be lowered by every write with a nearer deadline
 	if left.removal > c.now {
@@ -240,100 +254,56 @@ func (s *slice) fill(c *commit) error {
 
 // remove adds the removal of one entry to the batch, if the entry still arms its item.
 func (s *slice) remove(a *armed) error {
-	e := s.t.e
-	entryKey := appendDeadlineKey(nil, s.d.ID, a.removal, a.key.suffix())
-	ok, err := s.stillArmed(a, entryKey)
+	stripe := &s.t.e.stripes[stripeOf(s.d.ID, a.key.hash())]
+	if a.ready != nil && stripe.written.Load() <= a.ready.seen {
+		s.add(&a.ready.effects)
+		return nil
+	}
+	ok, err := s.stillArmed(a)
 	if err == nil && !ok && invariant.Injected(invariant.RecordTwice) {
-		return s.recordKeysOnly(a)
+		r := effects{due: Never}
+		err = s.recordKeysOnly(a, &r)
+		s.add(&r)
 	}
 	if err != nil || !ok {
 		return err
 	}
-	if !s.needsItem(a) {
-		s.checkUnread(a)
-		s.batch.Delete(entryKey)
-		s.batch.Delete(a.key.bytes())
-		s.reaped = append(s.reaped, a.removal)
-		return s.recordKeysOnly(a)
+	r, err := s.effectsOf(a)
+	if err == nil {
+		s.add(&r)
 	}
-	value, found, err := get(e.kv, a.key.bytes())
-	if err != nil {
-		return err
+	return err
+}
+
+// add adds the end of an entry to the batch.
+func (s *slice) add(r *effects) {
+	for _, key := range r.keys {
+		s.batch.Delete(key)
 	}
-	if !found {
-		return s.orphan(a, entryKey)
+	if r.due != Never {
+		s.reaped = append(s.reaped, r.due)
 	}
-	h, item, err := splitStored(value)
-	if err != nil {
-		return err
+	if r.record.stream != nil {
+		s.records = append(s.records, r.record)
 	}
-	if h.removal != a.removal && !invariant.Injected(invariant.SkipRecheck) {
-		return s.orphan(a, entryKey)
-	}
-	a.checkEntry(h)
-	if s.d.deadlineOf(h) == Never && !invariant.Injected(invariant.SkipRecheck) {
-		s.batch.Delete(entryKey) // armed under an earlier generation; no longer a deadline
-		return nil
-	}
-	s.batch.Delete(entryKey)
-	s.d.putItem(s.batch, a.key, item, nil, h, header{}, nil)
-	s.addRecord(a.key, item)
-	s.reaped = append(s.reaped, h.removal)
-	return nil
 }
 
 // stillArmed re-reads an entry under the lock of its key: it may have been renewed, disarmed or
-// overwritten since the collection. If no commit has touched the stripe since, the collected entry
-// is current.
-func (s *slice) stillArmed(a *armed, entryKey []byte) (bool, error) {
+// overwritten since the collection. If no write has touched the stripe since, the collected entry is
+// current.
+func (s *slice) stillArmed(a *armed) (bool, error) {
 	e := s.t.e
 	if invariant.Injected(invariant.SkipRecheck) {
 		return true, nil
 	}
-	if e.stripes[stripeOf(s.d.ID, a.key.hash())].last.Load() <= s.seen {
+	if e.stripes[stripeOf(s.d.ID, a.key.hash())].written.Load() <= s.seen {
 		return true, nil
 	}
-	now, ok, err := get(e.kv, entryKey)
+	now, ok, err := get(e.kv, s.d.entryKey(a))
 	if err == nil && !ok && invariant.Injected(invariant.ReapMissing) {
 		return true, nil
 	}
 	return ok && bytes.Equal(now, a.raw), err
-}
-
-// needsItem reports whether the removal must read the item: to judge its deadline, for the record's
-// old image or to find its index entries.
-func (s *slice) needsItem(a *armed) bool {
-	if a.entry.generation != s.d.TTL.Generation && !invariant.Injected(invariant.IgnoreGeneration) || a.entry.indexed {
-		return true
-	}
-	return s.d.Stream.ViewType == "OLD_IMAGE" || s.d.Stream.ViewType == "NEW_AND_OLD_IMAGES"
-}
-
-// recordKeysOnly adds the stream record of a removal that did not read the item.
-func (s *slice) recordKeysOnly(a *armed) error {
-	if s.d.Stream.ViewType == "" {
-		return nil
-	}
-	keys, err := keyItem(s.d.Key, a.key.suffix())
-	if err != nil {
-		return err
-	}
-	s.addRecord(a.key, keys)
-	return nil
-}
-
-func (s *slice) addRecord(key Key, old dynamo.Item) {
-	if r, ok := s.t.e.recordFor(s.d, key, old, nil, true); ok {
-		s.records = append(s.records, r)
-	}
-}
-
-// orphan drops a deadline entry that does not match an item. Every batch changes both together, so
-// this happens only after the table was dropped; the commit section then refuses this slice.
-func (s *slice) orphan(a *armed, entryKey []byte) error {
-	invariant.CheckUnless(s.t.desc.Load() != s.d, unreadFaults, "%s: a deadline entry at %d without its item", s.d.Name, a.removal)
-	s.batch.Delete(entryKey)
-	return nil
 }
 
 // Backlog returns the number of a table's due entries, counted up to limit, and the instant of the

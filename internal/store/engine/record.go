@@ -154,6 +154,7 @@ func (e *Engine) Records(ctx context.Context, streamID, shardNo uint32, from uin
 		return RecordPage{}, ErrStreamNotFound
 	}
 	if wait <= 0 {
+		e.gather(ctx, st, from, limit)
 		return e.readShard(st, shardNo, from, limit, maxBytes)
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
@@ -174,6 +175,34 @@ func (e *Engine) Records(ctx context.Context, streamID, shardNo uint32, from uin
 		case <-changed:
 		case <-ctx.Done():
 			return page, nil
+		}
+	}
+}
+
+// gatherMost is the longest time that a read waits for a page to fill.
+const gatherMost = 10 * time.Millisecond
+
+// gather waits while the reaper removes items of the stream's table and the page would not be full.
+// Thousands of items may be due at one instant. A reader that polls would get their records in
+// pieces, and spend its time on calls and pauses in between.
+func (e *Engine) gather(ctx context.Context, st *stream, from uint64, limit int) {
+	if st.filling.Load() == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, gatherMost)
+	defer cancel()
+	st.waiting.Add(1)
+	defer st.waiting.Add(-1)
+	enough := from + uint64(limit*st.desc.Load().Slots) // about: other streams use numbers too
+	for {
+		changed := st.changed.Next()
+		if st.filling.Load() == 0 || e.NextSeq() >= enough || e.ready() != nil {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
 		}
 	}
 }

@@ -69,7 +69,8 @@ type stream struct {
 	tips    tips // guarded by Engine.consumers.tips
 	surplus surplus
 
-	waiting atomic.Int32     // readers that wait for a record
+	filling atomic.Int32     // slices of the reaper whose records are not durable yet
+	waiting atomic.Int32     // readers that wait for records
 	changed due.Announcement // records have become durable, or the description has changed
 }
 
@@ -206,6 +207,14 @@ func (e *Engine) streamByID(id uint32) *stream {
 	e.streams.mu.RLock()
 	defer e.streams.mu.RUnlock()
 	return e.streams.byID[id]
+}
+
+// streamOf returns the stream that a table writes to, or nil.
+func (e *Engine) streamOf(d *TableDesc) *stream {
+	if d.Stream.ViewType == "" {
+		return nil
+	}
+	return e.streamByID(d.Stream.ID)
 }
 
 func (e *Engine) findStream(namespace, table, label string) *stream {
@@ -354,11 +363,8 @@ func (p *plan) record(d *TableDesc, key Key, old, next dynamo.Item, service bool
 }
 
 func (e *Engine) recordFor(d *TableDesc, key Key, old, next dynamo.Item, service bool) (pending, bool) {
-	if d.Stream.ViewType == "" || old == nil && next == nil || old != nil && next != nil && bytes.Equal(old, next) {
-		return pending{}, false
-	}
-	st := e.streamByID(d.Stream.ID)
-	if st == nil {
+	st := e.streamOf(d)
+	if st == nil || old == nil && next == nil || old != nil && next != nil && bytes.Equal(old, next) {
 		return pending{}, false
 	}
 	r := Record{Event: Modify, Service: service}
@@ -408,6 +414,13 @@ func (e *Engine) sequence(b *kv.Batch, records []pending, now Instant) {
 			d.roll(shard.no, seq, now)
 			e.publishStream(b, r.stream, d)
 		}
+	}
+}
+
+// fill counts the slices of the reaper that fill the stream. A nil stream has none.
+func (s *stream) fill(slices int32) {
+	if s != nil {
+		s.filling.Add(slices)
 	}
 }
 

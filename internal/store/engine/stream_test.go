@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
@@ -544,5 +545,85 @@ func TestShardCountIsTheStreams(t *testing.T) {
 	other := d.table("other", func(td *TableDesc) { td.Key.Sort[0].Kind = dynamo.KindNumber })
 	if n := len(d.stream(other).Shards); n != 5 {
 		t.Errorf("%d shards of a new stream, want 5", n)
+	}
+}
+
+// TestGather: a read waits for records while the reaper fills its stream: until it is done, until
+// the page can be full, or for ten milliseconds.
+func TestGather(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := openMemory(t)
+		tab := d.table("events", func(td *TableDesc) { td.Stream.Shards = 2 })
+		d.put(tab, item("pk", "a", "sk", 1))
+		st := d.streamOf(tab.Desc())
+		next := d.NextSeq()
+		took := func(from uint64, limit int) time.Duration {
+			start := time.Now()
+			d.gather(t.Context(), st, from, limit)
+			return time.Since(start)
+		}
+		if got := took(next, 1000); got != 0 {
+			t.Errorf("waits %s although nothing is removed", got)
+		}
+		st.fill(2)
+		if got := took(next, 1000); got != gatherMost {
+			t.Errorf("waits %s for the reaper", got)
+		}
+		if got := took(next-20, 10); got != 0 {
+			t.Errorf("waits %s although there is a page", got)
+		}
+		if got := took(next-19, 10); got != gatherMost {
+			t.Errorf("waits %s for the rest of a page", got)
+		}
+		start := time.Now()
+		if _, err := d.Records(t.Context(), st.desc.Load().ID, 1, next, 1000, 1<<20, 0); err != nil || time.Since(start) != gatherMost {
+			t.Errorf("a read of the stream waits %s: %v", time.Since(start), err)
+		}
+		go func() {
+			for range 2 {
+				time.Sleep(time.Millisecond)
+				st.fill(-1)
+				st.published()
+			}
+		}()
+		if got := took(next, 1000); got != 2*time.Millisecond {
+			t.Errorf("waits %s until the reaper is done after two", got)
+		}
+		if st.waiting.Load() != 0 {
+			t.Error("the stream still counts a reader")
+		}
+	})
+}
+
+// TestReapFillsStream: while records of removals are not on disk, reads wait for them; also if the
+// removal fails.
+func TestReapFillsStream(t *testing.T) {
+	g, d := gatedOpen(t)
+	tab := d.table("events")
+	d.put(tab, item("pk", "a", "sk", 1, "ttl", unix(time.Second)))
+	st := d.streamOf(tab.Desc())
+	d.still()
+	if err := d.clock.Advance(time.Second); err != nil {
+		t.Fatal(err)
+	}
+	late := d.collect(tab, d.Now())
+	g.close()
+	if err := d.collect(tab, d.Now()).reap(); err != nil {
+		t.Fatal(err)
+	}
+	if n := st.filling.Load(); n != 1 {
+		t.Errorf("%d slices fill the stream before the sync", n)
+	}
+	g.open(nil)
+	d.background.Wait()
+	if n := st.filling.Load(); n != 0 {
+		t.Errorf("%d slices fill the stream after the sync", n)
+	}
+	alterStream(t, d, tab, "")
+	if err := late.reap(); !errors.Is(err, errStale) {
+		t.Error(err)
+	}
+	if n := st.filling.Load(); n != 0 {
+		t.Errorf("%d slices fill the stream after one failed", n)
 	}
 }

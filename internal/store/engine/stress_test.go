@@ -202,6 +202,12 @@ func testStress(t *testing.T, sh shape) {
 			settleBriefly()
 		}
 	})
+	reading.Go(func() {
+		for !s.over() {
+			s.prepare(s.tab, d.Now())
+			settleBriefly()
+		}
+	})
 	for w := range writers {
 		working.Go(func() { s.write(uint64(w), ops) })
 	}

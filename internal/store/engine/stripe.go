@@ -7,7 +7,7 @@ import (
 )
 
 // stripeCount is the number of locks that the keys of the whole store share. Two writers collide by
-// chance with probability 1/stripeCount; the array takes 4096 × 24 bytes.
+// chance with probability 1/stripeCount; the array takes 4096 × 32 bytes.
 const stripeCount = 4096
 
 // stripe guards the items of every partition key that hashes to it.
@@ -17,6 +17,9 @@ type stripe struct {
 	// section sets it before it applies the batch, so a reader of a change finds a number at least
 	// as high.
 	last atomic.Uint64
+	// written is the same without the reaper's commits: those remove only what the reaper itself
+	// has read.
+	written atomic.Uint64
 }
 
 // stripeOf returns the stripe of a partition key, so an item collection has one stripe.

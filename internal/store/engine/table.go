@@ -16,13 +16,15 @@ type Table struct {
 	// replaced inside the commit section, never edited; nil once the table is dropped
 	desc atomic.Pointer[TableDesc]
 	last atomic.Pointer[TableDesc] // like desc, and the last one after a drop
-	due  *due.Handle
+	due  *due.Handle               // runs the reaper
+	soon *due.Handle               // runs the preparer
 	// changed is the number of the last commit that changed the description; 0: none since Open. It
 	// is set before that description is visible, so a reader of the description finds a number at
 	// least as high.
 	changed atomic.Uint64
 
-	marks marks // guarded by the commit section (Engine.order)
+	marks    marks // guarded by the commit section (Engine.order)
+	prepared preparations
 
 	ahead map[string]*ahead // by a backfill's progress key; touched by runBackfills only
 
@@ -34,6 +36,22 @@ type Table struct {
 		indexes []uint16 // the indexes counted in stats; another set requires a new count
 		running bool
 	}
+}
+
+// newTable returns a table with its reaper and its preparer, which a write wakes as soon as it can
+// find the table.
+func (e *Engine) newTable(id uint32, mark Instant) *Table {
+	t := &Table{e: e, id: id, marks: newMarks(mark)}
+	t.prepared.room = &e.room
+	t.due, t.soon = e.queue.Add(&reaper{t: t}), e.soon.Add(&preparer{t: t})
+	return t
+}
+
+// stop ends the background work of a table that is gone.
+func (t *Table) stop() {
+	t.due.Remove()
+	t.soon.Remove()
+	t.prepared.clear()
 }
 
 // Describe returns the table's present description once it is durable, or ErrTableNotFound after a

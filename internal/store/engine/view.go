@@ -58,6 +58,7 @@ func (e *Engine) read(ctx context.Context, snapshot bool, fn func(v *View) error
 		return err
 	}
 	defer e.leave()
+	e.calls.items.Add(1)
 	v := &View{e: e, hidden: minInstant}
 	early := minInstant
 	if invariant.Injected(invariant.InstantBeforeSnapshot) {

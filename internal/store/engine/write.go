@@ -51,6 +51,7 @@ func (e *Engine) Write(ctx context.Context, ws ...*Write) error {
 		return err
 	}
 	defer e.leave()
+	e.calls.items.Add(1)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -67,7 +68,7 @@ func (e *Engine) Write(ctx context.Context, ws ...*Write) error {
 	c, depends, err := p.commit()
 	switch {
 	case c != nil:
-		p.wakeReapers()
+		p.wakeReapers(c.now)
 		return e.finishWrite(c, p)
 	// the answer depends on commits of other calls
 	case err == nil, errors.Is(err, ErrRefused), errors.Is(err, ErrTableNotFound):
@@ -345,15 +346,21 @@ func (p *plan) fill(c *commit) error {
 		p.e.sequence(p.batch, p.records, c.now)
 	}
 	p.checkSequenced(before)
-	p.e.touch(p.ids)
+	p.e.touch(p.ids, true)
 	return nil
 }
 
-// wakeReapers wakes the due queue for the plan's deadlines.
-func (p *plan) wakeReapers() {
+// wakeReapers wakes the reapers for the plan's deadlines, and the preparers for those that are not
+// near already.
+func (p *plan) wakeReapers(now Instant) {
 	for i := range p.writes {
-		if w := &p.writes[i]; w.removal != Never {
-			w.w.Table.due.Wake(int64(w.removal))
+		w := &p.writes[i]
+		if w.removal == Never {
+			continue
+		}
+		w.w.Table.due.Wake(int64(w.removal))
+		if soon := w.removal - prepareFrom; soon > now {
+			w.w.Table.soon.Wake(int64(soon))
 		}
 	}
 }

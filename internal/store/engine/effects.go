@@ -1,0 +1,96 @@
+package engine
+
+import (
+	"github.com/mayflydb/mayfly/internal/invariant"
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+)
+
+// effects are what the end of one deadline entry changes.
+type effects struct {
+	keys   [][]byte // to delete: the entry, the item and its index entries
+	due    Instant  // the removal of the item; Never: only the entry goes
+	record pending  // of the removal; without a stream: none
+}
+
+// effectsOf reads what the end of an entry changes.
+func (s *slice) effectsOf(a *armed) (effects, error) {
+	r := effects{keys: [][]byte{s.d.entryKey(a)}, due: Never}
+	if !s.needsItem(a) {
+		if !s.ahead {
+			s.checkUnread(a)
+		}
+		r.keys, r.due = append(r.keys, a.key.bytes()), a.removal
+		return r, s.recordKeysOnly(a, &r)
+	}
+	value, found, err := get(s.t.e.kv, a.key.bytes())
+	if err != nil {
+		return effects{}, err
+	}
+	if !found {
+		s.checkOrphan(a)
+		return r, nil
+	}
+	h, item, err := splitStored(value)
+	if err != nil {
+		return effects{}, err
+	}
+	if h.removal != a.removal && !invariant.Injected(invariant.SkipRecheck) {
+		s.checkOrphan(a)
+		return r, nil
+	}
+	if !s.ahead {
+		a.checkEntry(h)
+	}
+	if s.d.deadlineOf(h) == Never && !invariant.Injected(invariant.SkipRecheck) {
+		return r, nil // armed under an earlier generation; no longer a deadline
+	}
+	for i := range s.d.Indexes {
+		if key, ok := s.d.appendIndexKey(nil, &s.d.Indexes[i], item, a.key); ok {
+			r.keys = append(r.keys, key)
+		}
+	}
+	r.keys, r.due = append(r.keys, a.key.bytes()), h.removal
+	s.record(a, item, &r)
+	return r, nil
+}
+
+// needsItem reports whether the removal must read the item: to judge its deadline, for the record's
+// old image or to find its index entries.
+func (s *slice) needsItem(a *armed) bool {
+	if a.entry.generation != s.d.TTL.Generation && !invariant.Injected(invariant.IgnoreGeneration) || a.entry.indexed {
+		return true
+	}
+	return s.d.recordsOld()
+}
+
+// recordsOld reports whether the stream records have the old image.
+func (d *TableDesc) recordsOld() bool {
+	return d.Stream.ViewType == "OLD_IMAGE" || d.Stream.ViewType == "NEW_AND_OLD_IMAGES"
+}
+
+// recordKeysOnly sets the stream record of a removal that did not read the item.
+func (s *slice) recordKeysOnly(a *armed, r *effects) error {
+	if s.d.Stream.ViewType == "" {
+		return nil
+	}
+	keys, err := keyItem(s.d.Key, a.key.suffix())
+	if err != nil {
+		return err
+	}
+	s.record(a, keys, r)
+	return nil
+}
+
+// record sets the stream record of the removal of an item, or of its keys.
+func (s *slice) record(a *armed, old dynamo.Item, r *effects) {
+	if record, ok := s.t.e.recordFor(s.d, a.key, old, nil, true); ok {
+		r.record = record
+	}
+}
+
+// checkOrphan checks that a deadline entry without a matching item has a reason. Every batch changes
+// both together, so it is either read ahead, beside a write of the item, or its table was dropped;
+// the commit section then refuses this slice.
+func (s *slice) checkOrphan(a *armed) {
+	invariant.CheckUnless(s.ahead || s.t.desc.Load() != s.d, unreadFaults, "%s: a deadline entry at %d without its item", s.d.Name, a.removal)
+}
