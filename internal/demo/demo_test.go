@@ -102,6 +102,9 @@ func TestEachLawIsNoticed(t *testing.T) {
 			seen(r, false, -time.Millisecond, 0)
 			seen(r, true, -time.Millisecond, time.Millisecond)
 			at(r, 0, inserted(r.e), removed(r.e))
+			if report := r.Snapshot(); report.Before+report.Gone > 0 {
+				t.Errorf("it counts as %d before and %d after the deadline", report.Before, report.Gone)
+			}
 		}, ""},
 		{"read as gone too early", func(r run) {
 			seen(r, false, -2*time.Millisecond, -time.Millisecond)
