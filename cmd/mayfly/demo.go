@@ -18,6 +18,7 @@ import (
 type demoCommand struct {
 	Items  int           `help:"Number of readings to write, 1 to 1000000." default:"20000"`
 	Spread time.Duration `help:"Time over which their deadlines are spread, 1s to 1h." default:"30s"`
+	Unit   demo.Unit     `name:"deadline-unit" help:"Unit of the deadlines: seconds or milliseconds. With seconds, as in real TTL values, all items of a second are due at one instant." enum:"seconds,milliseconds" default:"seconds"`
 	Port   int           `help:"Port of the endpoint. If it is 0 or in use, a free one is chosen." default:"8000"`
 	Exit   bool          `help:"End when all items have expired, instead of leaving the endpoint running. Without a terminal the demo always ends."`
 	JSON   bool          `name:"json" help:"Print JSON lines."`
@@ -30,10 +31,11 @@ func (demoCommand) Help() string {
 
     mayfly demo
     mayfly demo --items 100000 --spread 30s --exit
+    mayfly demo --deadline-unit milliseconds
 
-It keeps a database in a temporary directory, writes real weather readings as items of devices, each with its own
-deadline, and watches every item: none may be removed early, be visible after its deadline, be lost or be recorded
-twice. If that happens to an item, the exit code is 1.`
+It keeps a database in a temporary directory, writes real weather readings as items of devices with deadlines, and
+watches every item: none may be removed early, be visible after its deadline, be lost or be recorded twice. If that
+happens to an item, the exit code is 1.`
 }
 
 // Run shows the experiment. On a terminal, the endpoint then keeps running.
@@ -66,6 +68,7 @@ type stage struct {
 	dir, endpoint string
 	items         int
 	spread        time.Duration
+	unit          demo.Unit
 }
 
 // display shows a run: its start, its progress several times a second, and its end.
@@ -78,12 +81,12 @@ type display interface {
 // show runs the experiment. On a terminal, it then waits for ctx.
 func (c demoCommand) show(ctx context.Context, s streams, db *mayfly.DB, at stage) error {
 	experiment, err := demo.New(demo.Options{
-		DB: db.DynamoDB(), Streams: db.Streams(), Now: db.Clock().Now, Items: c.Items, Spread: c.Spread,
+		DB: db.DynamoDB(), Streams: db.Streams(), Now: db.Clock().Now, Items: c.Items, Spread: c.Spread, Unit: c.Unit,
 	})
 	if err != nil {
 		return misusedOptions(err, nil, "mayfly demo --help")
 	}
-	at.items, at.spread = c.Items, c.Spread
+	at.items, at.spread, at.unit = c.Items, c.Spread, c.Unit
 	screen, interactive := c.display(s)
 	screen.begin(at)
 	report, took, err := watch(ctx, experiment, screen)

@@ -19,7 +19,7 @@ type plainLines struct {
 }
 
 func (p *plainLines) begin(at stage) {
-	fmt.Fprintf(p.out, "mayfly demo: %d real readings, their deadlines spread over %s\n", at.items, at.spread)
+	fmt.Fprintf(p.out, "mayfly demo: %d real readings, with deadlines at whole %s over %s\n", at.items, at.unit, at.spread)
 	fmt.Fprintf(p.out, "database %s (durable: acknowledged means on disk)\nendpoint %s\n", at.dir, at.endpoint)
 }
 
@@ -43,7 +43,9 @@ type jsonLines struct {
 }
 
 func (j *jsonLines) begin(at stage) {
-	j.line(map[string]any{"event": "begin", "items": at.items, "spread_ms": at.spread.Milliseconds(), "dir": at.dir, "endpoint": at.endpoint})
+	j.line(map[string]any{
+		"event": "begin", "items": at.items, "spread_ms": at.spread.Milliseconds(), "deadline_unit": at.unit, "dir": at.dir, "endpoint": at.endpoint,
+	})
 }
 
 func (j *jsonLines) progress(r demo.Report, took time.Duration) {
@@ -78,10 +80,11 @@ func summary(r demo.Report, took time.Duration) string {
 	return fmt.Sprintf(`%s after %.1f s
   items      %d written, %d read just before their deadlines,
              %d no longer found just after
+  deadlines  at whole %s, at most %d at one instant
   records    %d insertions, %d removals by the service
   lateness   p50 %d ms, p99 %d ms, max %d ms, from the deadline to the record
   early %d  answered late %d  lost %d  twice %d  unmarked %d  altered %d  remaining %d`,
-		verdict, took.Seconds(), r.Written, r.Before, r.Gone, r.Inserts, r.Removes, r.P50MS, r.P99MS, r.MaxMS,
+		verdict, took.Seconds(), r.Written, r.Before, r.Gone, r.Unit, r.AtOnce, r.Inserts, r.Removes, r.P50MS, r.P99MS, r.MaxMS,
 		r.Early, r.Visible, r.Lost, r.Twice, r.Unmarked, r.Altered, r.Remaining)
 }
 

@@ -27,8 +27,8 @@ func newScreen(out *os.File) *screen {
 
 func (s *screen) begin(at stage) {
 	s.at = at
-	fmt.Fprintf(s.out, "%s %d real readings of a weather station, as items of devices, each with its own deadline\n\n",
-		s.paint(bold, "mayfly demo"), at.items)
+	fmt.Fprintf(s.out, "%s %d real weather readings, as items with deadlines at whole %s\n\n",
+		s.paint(bold, "mayfly demo"), at.items, at.unit)
 	fmt.Fprintf(s.out, "  database  %s (durable: acknowledged means on disk)\n  endpoint  %s\n\n", at.dir, at.endpoint)
 }
 
@@ -146,10 +146,11 @@ func (s *screen) paint(code, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-// rate measures the growth of a number during the last second.
+// rate measures the growth of a number during the last two seconds. With ten values a second that
+// is a whole number of seconds, so that growth once a second makes a steady rate.
 type rate struct {
-	at    [10]time.Duration
-	value [10]int
+	at    [21]time.Duration
+	value [21]int
 	next  int
 }
 

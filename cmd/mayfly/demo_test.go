@@ -19,7 +19,7 @@ func drawn(t *testing.T, reports ...demo.Report) string {
 	}
 	defer file.Close()
 	s := newScreen(file)
-	s.begin(stage{dir: "/tmp/x", endpoint: "http://127.0.0.1:1", items: 100, spread: time.Second})
+	s.begin(stage{dir: "/tmp/x", endpoint: "http://127.0.0.1:1", items: 100, spread: time.Second, unit: demo.Seconds})
 	for i, r := range reports[:len(reports)-1] {
 		s.progress(r, time.Duration(i)*100*time.Millisecond)
 	}
@@ -32,7 +32,7 @@ func drawn(t *testing.T, reports ...demo.Report) string {
 }
 
 func halfway() demo.Report {
-	r := demo.Report{Items: 100, Lateness: []demo.Bucket{{UpToMS: 1, Items: 40}, {UpToMS: 5, Items: 10}, {}}}
+	r := demo.Report{Items: 100, Unit: demo.Seconds, AtOnce: 100, Lateness: []demo.Bucket{{UpToMS: 1, Items: 40}, {UpToMS: 5, Items: 10}, {}}}
 	r.Written, r.Gone, r.Removes = 100, 50, 50
 	return r
 }
@@ -52,6 +52,7 @@ func TestScreenDrawsInPlace(t *testing.T) {
 	}
 	for _, want := range []string{
 		"████████████████░░░░░░░░░░░░░░░░       50 / 100   50 %", "≤ 1 ms  ▇▇▇▇▇▇▇▇", "early 0", "every law held after 60.0 s",
+		"100 real weather readings, as items with deadlines at whole seconds", "deadlines  at whole seconds, at most 100 at one instant",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in %q", want, text)
@@ -85,5 +86,13 @@ func TestRate(t *testing.T) {
 	}
 	if got := r.perSecond(); got < 699.9 || got > 700.1 {
 		t.Errorf("got %v", got)
+	}
+
+	// The removals of a whole second arrive together.
+	for i := range 50 {
+		r.add(time.Duration(25+i)*100*time.Millisecond, 2000+(25+i)/10*700)
+		if got := r.perSecond(); i > 20 && (got < 699.9 || got > 700.1) {
+			t.Errorf("got %v after %d values", got, i)
+		}
 	}
 }

@@ -69,6 +69,7 @@ func TestMessages(t *testing.T) {
 		{"serve --log-level loud", `--log-level: "loud" is not one of debug, info, warn, error`, ""},
 		{"demo --items 0", "--items: 0 is not between 1 and 1000000", "mayfly demo --help"},
 		{"demo --port 0 --items 5000000 --spread 1ms", "--items: 5000000 is not between 1 and 1000000; --spread: 1ms is not between 1s and 1h", "mayfly demo --help"},
+		{"demo --deadline-unit minutes", `--deadline-unit: "minutes" is not one of seconds, milliseconds`, ""},
 		{"demo --port 99999", "invalid port 99999", "use a port from 1 to 65535, or 0 for a free one"},
 		{"healthcheck --port 70000", "invalid port 70000", "use a port from 1 to 65535"},
 		{"healthcheck --url tcp://x", `invalid --url "tcp://x"`, "use an address such as http://127.0.0.1:8000"},

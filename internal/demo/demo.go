@@ -3,9 +3,13 @@
 //
 // It uses two clients of the AWS SDK and the database's time. Three activities run in parallel:
 //
-//	write    batches of readings, each an item of a device with its own deadline to the millisecond
-//	read     every item a few milliseconds before its deadline and again after it
+//	write    batches of readings, each an item of a device with a deadline
+//	read     every item shortly before its deadline and again at once after it
 //	records  the table's stream, from the first record on
+//
+// Deadlines are at whole seconds, as real TTL values are, so that all items of a second are due at
+// one instant. This is the harder form for a database: it has to remove thousands of items at once.
+// The other form spreads the deadlines evenly over milliseconds, so that few items are due together.
 //
 // # Laws
 //
@@ -39,12 +43,13 @@ type Options struct {
 	Now     func() time.Time // the database's clock, which must run with real time
 	Items   int              // 1 to 1,000,000
 	Spread  time.Duration    // range of the deadlines; 1 s to 1 h
+	Unit    Unit             // of the deadlines
 }
 
 const (
 	itemsMax  = 1_000_000
 	spreadMin = time.Second
-	spreadMax = time.Hour
+	spreadMax = time.Hour // itemsMax times spreadMax must be a time.Duration
 )
 
 func (o Options) check() error {
@@ -55,15 +60,19 @@ func (o Options) check() error {
 	if o.Spread < spreadMin || o.Spread > spreadMax {
 		errs = append(errs, fmt.Errorf("--spread: %s is not between 1s and 1h", o.Spread))
 	}
+	if o.Unit != Seconds && o.Unit != Milliseconds {
+		errs = append(errs, fmt.Errorf("--deadline-unit: %q is not one of %s, %s", string(o.Unit), Seconds, Milliseconds))
+	}
 	return errors.Join(errs...)
 }
 
 // Demo is one run of the experiment.
 type Demo struct {
 	Options
-	plan  []*entry          // in order of the deadlines
-	byKey map[string]*entry // by the item's key
-	tally *tally
+	plan   []*entry          // in order of the deadlines
+	byKey  map[string]*entry // by the item's key
+	atOnce int               // largest number of items with the same deadline
+	tally  *tally
 }
 
 // New returns a planned run. It writes nothing before Run.
@@ -77,6 +86,7 @@ func New(o Options) (*Demo, error) {
 	}
 	d := &Demo{Options: o, tally: newTally(o.Items)}
 	d.plan, d.byKey = makePlan(readings, o)
+	d.atOnce = countBehind(d.plan)
 	return d, nil
 }
 

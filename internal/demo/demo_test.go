@@ -11,26 +11,37 @@ import (
 
 var testNow = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
-func planned(t *testing.T, items int, spread time.Duration) *Demo {
+func planned(t *testing.T, items int, spread time.Duration, unit Unit) *Demo {
 	t.Helper()
-	d, err := New(Options{Items: items, Spread: spread, Now: func() time.Time { return testNow }})
+	d, err := New(Options{Items: items, Spread: spread, Unit: unit, Now: func() time.Time { return testNow }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return d
 }
 
-// Every item has its own key. Deadlines are sorted, in whole milliseconds, and within the spread.
+// Every item has its own key. Deadlines are sorted, at whole units, and even over the spread.
 func TestPlan(t *testing.T) {
-	for _, items := range []int{1, 20_000} {
-		d := planned(t, items, 30*time.Second)
-		if len(d.plan) != items || len(d.byKey) != items {
-			t.Fatalf("%d items and %d keys, want %d", len(d.plan), len(d.byKey), items)
+	for _, tt := range []struct {
+		unit                     Unit
+		items, instants, largest int
+	}{
+		{Seconds, 1, 1, 1},
+		{Seconds, 20_000, 30, 667},
+		{Seconds, 10, 10, 1},
+		{Milliseconds, 1, 1, 1},
+		{Milliseconds, 20_000, 20_000, 1},
+		{Milliseconds, 90_000, 30_000, 3},
+	} {
+		d := planned(t, tt.items, 30*time.Second, tt.unit)
+		if len(d.plan) != tt.items || len(d.byKey) != tt.items {
+			t.Fatalf("%d items and %d keys, want %d", len(d.plan), len(d.byKey), tt.items)
 		}
-		first := d.plan[0].deadline
+		first, due := d.plan[0].deadline, map[time.Time]int{}
 		for i, e := range d.plan {
-			if e.deadline.Truncate(time.Millisecond) != e.deadline {
-				t.Fatalf("the deadline %v is not in milliseconds", e.deadline)
+			due[e.deadline]++
+			if !e.deadline.Equal(tt.unit.ceil(e.deadline)) {
+				t.Fatalf("the deadline %v is not in %s", e.deadline, tt.unit)
 			}
 			if i > 0 && e.deadline.Before(d.plan[i-1].deadline) {
 				t.Fatalf("deadline %d is out of order", i)
@@ -39,13 +50,34 @@ func TestPlan(t *testing.T) {
 				t.Fatalf("deadline %d is %v after the first", i, after)
 			}
 		}
+		largest := 0
+		for at, n := range due {
+			largest = max(largest, n)
+			if n < tt.largest-1 {
+				t.Errorf("%d %s: %d are due at %v, and %d at another instant", tt.items, tt.unit, n, at, tt.largest)
+			}
+		}
+		if len(due) != tt.instants || largest != tt.largest || d.atOnce != largest {
+			t.Errorf("%d %s: %d instants, at most %d at once, reported as %d", tt.items, tt.unit, len(due), largest, d.atOnce)
+		}
+	}
+}
+
+// The largest plan does not overflow.
+func TestLargestPlan(t *testing.T) {
+	d := planned(t, itemsMax, spreadMax, Seconds)
+	last := d.plan[itemsMax-1].deadline
+	if span := last.Sub(d.plan[0].deadline); span != spreadMax-time.Second {
+		t.Errorf("the deadlines span %v", span)
 	}
 }
 
 func TestOptionsComplain(t *testing.T) {
 	_, err := New(Options{Items: -1, Spread: time.Millisecond})
-	if err == nil || !strings.Contains(err.Error(), "items") || !strings.Contains(err.Error(), "spread") {
-		t.Errorf("got %v", err)
+	for _, option := range []string{"--items", "--spread", "--deadline-unit"} {
+		if err == nil || !strings.Contains(err.Error(), option) {
+			t.Errorf("no complaint about %s: %v", option, err)
+		}
 	}
 }
 
@@ -102,6 +134,9 @@ func TestEachLawIsNoticed(t *testing.T) {
 			seen(r, false, -time.Millisecond, 0)
 			seen(r, true, -time.Millisecond, time.Millisecond)
 			at(r, 0, inserted(r.e), removed(r.e))
+			if report := r.Snapshot(); report.Before+report.Gone > 0 {
+				t.Errorf("it counts as %d before and %d after the deadline", report.Before, report.Gone)
+			}
 		}, ""},
 		{"read as gone too early", func(r run) {
 			seen(r, false, -2*time.Millisecond, -time.Millisecond)
@@ -136,7 +171,7 @@ func TestEachLawIsNoticed(t *testing.T) {
 			r.tally.scanned(1)
 		}, "scan"},
 	} {
-		d := planned(t, 1, time.Second)
+		d := planned(t, 1, time.Second, Seconds)
 		tt.watch(run{d, d.plan[0]})
 		broken := d.finalReport().Broken()
 		switch {

@@ -31,7 +31,8 @@ const devicesPerYear = 20
 type entry struct {
 	device   string
 	reading  reading
-	deadline time.Time // whole milliseconds
+	deadline time.Time // a whole number of the plan's units
+	behind   int       // number of later entries of the plan with the same deadline
 
 	// seen is guarded by the tally's lock.
 	seen struct {
@@ -43,10 +44,10 @@ type entry struct {
 	}
 }
 
-// makePlan returns entries with devices and deadlines. The deadlines are even over the spread, in
-// another order than the items, so that at any moment items of many devices are due.
+// makePlan returns entries with devices and deadlines. The deadlines are even over the units of the
+// spread, in another order than the items, so that at any moment items of many devices are due.
 func makePlan(readings []reading, o Options) ([]*entry, map[string]*entry) {
-	first := o.Now().Add(writingTime(o.Items)).Truncate(time.Millisecond)
+	first := o.Unit.ceil(o.Now().Add(writingTime(o.Items)))
 	order := rand.New(rand.NewPCG(1, 2)).Perm(o.Items)
 	plan := make([]*entry, o.Items)
 	byKey := make(map[string]*entry, o.Items)
@@ -55,12 +56,24 @@ func makePlan(readings []reading, o Options) ([]*entry, map[string]*entry) {
 		e := &entry{
 			device:   fmt.Sprintf("device-%03d", year*devicesPerYear+i%devicesPerYear),
 			reading:  readings[hour],
-			deadline: first.Add(time.Duration(int64(o.Spread) / int64(o.Items) * int64(at))).Truncate(time.Millisecond),
+			deadline: first.Add((o.Spread * time.Duration(at) / time.Duration(o.Items)).Truncate(o.Unit.duration())),
 		}
 		plan[at] = e
 		byKey[e.key()] = e
 	}
 	return plan, byKey
+}
+
+// countBehind sets behind in each entry, and returns the largest number of entries with the same
+// deadline.
+func countBehind(plan []*entry) (atOnce int) {
+	for i := len(plan) - 1; i >= 0; i-- {
+		if i+1 < len(plan) && plan[i+1].deadline.Equal(plan[i].deadline) {
+			plan[i].behind = plan[i+1].behind + 1
+		}
+		atOnce = max(atOnce, plan[i].behind+1)
+	}
+	return atOnce
 }
 
 // writingTime returns the estimated time that writing needs before the first deadline. If it is too

@@ -4,7 +4,9 @@ import "fmt"
 
 // Report counts the observations, during a run or at its end.
 type Report struct {
-	Items int `json:"items"`
+	Items  int  `json:"items"`
+	Unit   Unit `json:"deadline_unit"`
+	AtOnce int  `json:"due_at_once"` // largest number of items with the same deadline
 	counts
 	P50MS    int      `json:"p50_ms"` // lateness, in whole milliseconds
 	P99MS    int      `json:"p99_ms"`
@@ -20,6 +22,8 @@ func (d *Demo) Snapshot() Report {
 	defer t.mu.Unlock()
 	return Report{
 		Items:    t.mu.items,
+		Unit:     d.Unit,
+		AtOnce:   d.atOnce,
 		counts:   t.mu.counts,
 		P50MS:    t.mu.lateness.quantile(0.50),
 		P99MS:    t.mu.lateness.quantile(0.99),

@@ -23,9 +23,9 @@ type tally struct {
 
 // counts are numbers of items. The last group counts broken laws.
 type counts struct {
-	Written int `json:"written"` // acknowledged
-	Before  int `json:"read_before"`
-	Gone    int `json:"read_gone"`
+	Written int `json:"written"`     // acknowledged
+	Before  int `json:"read_before"` // found by a call that ended before the deadline
+	Gone    int `json:"read_gone"`   // not found by a call that began at or after the deadline
 	Inserts int `json:"insert_records"`
 	Removes int `json:"remove_records"`
 
@@ -72,7 +72,8 @@ func (t *tally) written(batch []*entry) []bool {
 }
 
 // wasRead checks the answer of a call that began and ended at these times. Only a call entirely
-// before or entirely after an item's deadline proves something; in between either answer is right.
+// before or entirely after an item's deadline proves something; in between either answer is right,
+// and counts as no observation.
 func (t *tally) wasRead(batch []*entry, acknowledged []bool, found map[string]bool, began, ended time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -84,10 +85,10 @@ func (t *tally) wasRead(batch []*entry, acknowledged []bool, found map[string]bo
 			t.mu.Visible++
 		case !there && e.deadline.After(ended):
 			t.mu.Early++
-		case there && !e.seen.before:
+		case there && e.deadline.After(ended) && !e.seen.before:
 			e.seen.before = true
 			t.mu.Before++
-		case !there && !e.seen.gone:
+		case !there && !e.deadline.After(began) && !e.seen.gone:
 			e.seen.gone = true
 			t.mu.Gone++
 		}
