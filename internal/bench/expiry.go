@@ -295,7 +295,11 @@ func (s *expiryRun) describe(ctx context.Context, found *Expiry, drained time.Ti
 	if err != nil {
 		return err
 	}
-	found.Commit = after.latenessSince(s.before, millis(drained.Sub(s.plan.first)))
+	most := millis(drained.Sub(s.plan.first))
+	if found.Stream != nil && missing == 0 {
+		most = found.Stream.Max // a record is committed before it is read
+	}
+	found.Commit = after.latenessSince(s.before, most)
 	found.setMissing(missing, s.plan.items-int(s.deleted(after)), s.watch != nil)
 	return nil
 }
