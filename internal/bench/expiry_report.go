@@ -57,7 +57,7 @@ func (f Faults) list() string {
 
 // line summarizes the result in a few words.
 func (x *Expiry) line() string {
-	late := cmp.Or(x.Commit, x.Stream)
+	late := cmp.Or(x.Stream, x.Commit)
 	switch {
 	case x.NoTTL:
 		return "no TTL"
