@@ -4,8 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
+	"sort"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -101,7 +100,7 @@ func (l *Lifecycles) History(ctx context.Context, lifecycle, id string) (all []E
 		}
 		all = append(all, readEvent(it))
 	}
-	slices.SortStableFunc(all, func(a, b Event) int { return strings.Compare(a.place(), b.place()) })
+	sort.SliceStable(all, func(i, j int) bool { return all[i].place() < all[j].place() })
 	return all, nil
 }
 

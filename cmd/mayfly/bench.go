@@ -25,11 +25,12 @@ type benchCommand struct {
 	Duration    time.Duration `help:"Duration of one measurement. Default: 500ms." placeholder:"TIME"`
 	Rounds      int           `help:"Number of rounds. Each round runs every measurement once. Default: 3." placeholder:"N"`
 	Items       int           `help:"Number of items stored before the reads. Default: 100000." placeholder:"N"`
-	Expiring    int           `help:"Number of items that expire evenly over --spread. Default: 100000." placeholder:"N"`
+	Expiring    int           `help:"Number of items that expire over --spread, at whole seconds and evenly. Default: 100000." placeholder:"N"`
 	Spread      time.Duration `help:"Time over which they expire. Default: 30s." placeholder:"TIME"`
 	Burst       int           `help:"Number of items that expire at the same instant. Default: 200000." placeholder:"N"`
 	Pending     int           `help:"Number of further items with distant deadlines. Default: none." placeholder:"N"`
-	NATS        string        `name:"nats" help:"NATS server with JetStream to which triggers also deliver. The stream is created and removed." placeholder:"nats://HOST:PORT"`
+	NATS        string        `name:"nats" help:"NATS server with JetStream to which triggers also deliver, and whose scheduled messages expiry and burst compare. Its streams are created and removed." placeholder:"nats://HOST:PORT"`
+	Redis       string        `help:"Redis server whose expiring keys expiry and burst compare. Sets notify-keyspace-events during the run." placeholder:"redis://HOST:PORT"`
 	Quick       bool          `help:"Use small numbers: a run takes seconds and shows that everything works, not how fast."`
 
 	Dir        string `help:"Directory for the data of the run, which is removed at the end. Default: the system's temporary directory." placeholder:"DIR"`
@@ -50,7 +51,7 @@ func (benchCommand) Help() string {
     mayfly bench
     mayfly bench --only put,get --connections 64 --duration 2s --rounds 5
     mayfly bench --only expiry,burst
-    mayfly bench --only triggers --nats nats://127.0.0.1:4222
+    mayfly bench --only expiry,triggers --nats nats://127.0.0.1:4222 --redis redis://127.0.0.1:6379
     mayfly bench --only schedules --pending 1000000 --merge report.json
     mayfly bench --vs dynalite@4.0.0:async=http://127.0.0.1:4567 --svg bench.svg --markdown bench.md --json > bench.json
 
@@ -129,7 +130,7 @@ func (c benchCommand) options() (bench.Options, error) {
 	o := bench.Options{
 		Self: []string{self}, AllowRemote: c.AllowRemote, Dir: c.Dir, Durability: c.Durability, Quick: c.Quick, Only: c.Only,
 		Connections: c.Connections, Duration: c.Duration, Rounds: c.Rounds, Items: c.Items, Expiring: c.Expiring, Spread: c.Spread,
-		Burst: c.Burst, Pending: c.Pending, NATS: c.NATS, InMemory: c.InMemory, Version: version(), Commit: readBuild().source(),
+		Burst: c.Burst, Pending: c.Pending, NATS: c.NATS, Redis: c.Redis, InMemory: c.InMemory, Version: version(), Commit: readBuild().source(),
 	}
 	if c.URL != "" {
 		remote := parseRemote(c.URL)

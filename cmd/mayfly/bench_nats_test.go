@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"net"
 	"strings"
 	"testing"
@@ -53,6 +54,34 @@ func TestBenchNATS(t *testing.T) {
 	}
 }
 
+// Scheduled messages are compared with expiring items, and no stream is left there.
+func TestBenchNATSTimers(t *testing.T) {
+	nats := serveNATS(t, true)
+	stdout, stderr, code := runBench(t, "--quick", "--expiring", "1500", "--burst", "500", "--only", "expiry,burst", "--nats", nats.ClientURL(), "--json")
+	var report bench.Report
+	if err := json.Unmarshal([]byte(stdout), &report); err != nil || code != 0 {
+		t.Fatalf("exit %d, %v\n%s%s", code, err, stdout, stderr)
+	}
+	var rows []string
+	for _, x := range report.Expiry {
+		if x.Target == "NATS" {
+			rows = append(rows, fmt.Sprintf("%s %d", x.Experiment, x.AtOnce))
+			if x.Stream == nil || x.Faults != (bench.Faults{}) || x.Foreground != nil {
+				t.Errorf("%+v", x)
+			}
+		}
+	}
+	if got := strings.Join(rows, ", "); got != "expiry 1500, expiry 1000, expiry 0, burst 500" {
+		t.Errorf("rows: %s\n%s", got, stderr)
+	}
+	if e := report.Endpoints[len(report.Endpoints)-1]; e.Name != "NATS" || e.Version == "" || e.URL != nats.ClientURL() {
+		t.Errorf("%+v", e)
+	}
+	if left, err := nats.Jsz(nil); err != nil || left.Streams != 0 {
+		t.Errorf("streams are left: %+v, %v", left, err)
+	}
+}
+
 // An unusable NATS server is reported before the measurement.
 func TestBenchRefusesNATS(t *testing.T) {
 	free, err := net.Listen("tcp", "127.0.0.1:0")
@@ -73,7 +102,7 @@ func TestBenchRefusesNATS(t *testing.T) {
 		{[]string{"--nats", "nats://user:secret@127.0.0.1"}, "nats://host:port", exitUsage},
 		{[]string{"--nats", "http://127.0.0.1:1"}, "nats://host:port", exitUsage},
 		{[]string{"--nats", nobody, "--only", "get"}, "triggers", exitUsage},
-		{[]string{"--nats", nobody, "--url", "http://127.0.0.1:1"}, "triggers", exitUsage},
+		{[]string{"--nats", nobody, "--only", "triggers", "--url", "http://127.0.0.1:1"}, "triggers", exitUsage},
 	} {
 		stdout, stderr, code := runBench(t, append([]string{"--quick"}, tt.args...)...)
 		if code != tt.code || !strings.Contains(stderr, tt.says) || strings.Contains(stderr, "secret") || stdout != "" {

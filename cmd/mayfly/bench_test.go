@@ -38,7 +38,7 @@ func runBench(t *testing.T, args ...string) (stdout, stderr string, code int) {
 // A quick run measures everything without a wrong answer, and says so in JSON and in a drawing.
 func TestBenchQuick(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes 15 seconds")
+		t.Skip("takes half a minute")
 	}
 	charts := filepath.Join(t.TempDir(), "bench.svg")
 	stdout, stderr, code := runBench(t, "--quick", "--in-memory", "--json", "--svg", charts)
@@ -67,8 +67,18 @@ func TestBenchQuick(t *testing.T) {
 	if !slices.Contains(targets["get"], bench.TargetEcho) || !slices.Contains(targets["put"], bench.TargetLoop) || len(report.Ratios) == 0 {
 		t.Errorf("references are missing: %v", targets)
 	}
-	if len(report.Expiry) != 2 || report.Expiry[0].Stream == nil || report.Expiry[0].Commit == nil || report.Expiry[1].Beside == nil || len(report.Drain) != 4 {
-		t.Errorf("expiry: %+v, drain %+v", report.Expiry, report.Drain)
+	if len(report.Expiry) != 5 || len(report.Drain) != 4 {
+		t.Fatalf("expiry: %+v, drain %+v", report.Expiry, report.Drain)
+	}
+	for i, atOnce := range []int{2000, 1000, 0, 5000, 5000} {
+		if x := report.Expiry[i]; x.AtOnce != atOnce || x.Stream == nil || x.Commit == nil || i < 3 && x.Foreground != nil {
+			t.Errorf("expiry: %+v", x)
+		}
+	}
+	for i, perS := range []int{200, 1000} {
+		if x := report.Expiry[3+i]; x.Beside == nil || len(x.Foreground) != 2 || x.Foreground[0].PerS != perS || x.Foreground[0].DuringCalls == 0 || x.ReaderPerS <= 0 {
+			t.Errorf("burst: %+v", x)
+		}
 	}
 	if s := report.Schedules; s == nil || s.Create.Calls == 0 || len(s.Firings) != 2 || s.Firings[0].LateMS == nil || s.Firings[1].BesideMS == nil || s.Firings[1].PerS <= 0 {
 		t.Errorf("schedules: %+v", s)
@@ -76,7 +86,7 @@ func TestBenchQuick(t *testing.T) {
 	if len(report.Delivered) != 1 || report.Delivered[0].PerS <= 0 {
 		t.Errorf("triggers: %+v", report.Delivered)
 	}
-	if g := report.Guard; g == nil || len(g.Removals) != 3 || g.Removals[0].LateMS == nil || g.Removals[1].PerS <= 0 || g.Removals[2].Faults != (bench.Faults{Twice: g.Removals[2].Twice}) || g.Armed == 0 {
+	if g := report.Guard; g == nil || len(g.Removals) != 4 || g.Removals[0].LateMS == nil || g.Removals[1].LateMS == nil || g.Removals[2].PerS <= 0 || g.Removals[3].Faults != (bench.Faults{Twice: g.Removals[3].Twice}) || g.Armed == 0 {
 		t.Errorf("guard: %+v", g)
 	}
 	if report.Start == nil || report.Start.FirstAnswerMS.Median <= 0 || report.Start.DiskBytesPerItem < 100 {
@@ -196,6 +206,8 @@ func TestBenchRefuses(t *testing.T) {
 		{[]string{"--url", nobody}, "connection refused", exitError},
 		{[]string{"--only", "sing"}, `--only: "sing" is not one of`, exitUsage},
 		{[]string{"--rounds=-1"}, "rounds", exitUsage},
+		{[]string{"--redis", "redis://127.0.0.1", "--only", "get"}, "--redis works only with the scenarios expiry and burst", exitUsage},
+		{[]string{"--redis", "redis://192.0.2.1", "--only", "expiry"}, "--allow-remote", exitError},
 		{[]string{"--durability", "perhaps"}, "durability", exitUsage},
 		{[]string{"--server-pid", "1"}, "--url", exitUsage},
 		{[]string{"--vs", "peer@1:perhaps=http://127.0.0.1:1"}, "perhaps", exitUsage},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sort"
 	"sync"
 	"time"
 
@@ -213,8 +214,10 @@ func (sim *simulation) print(s streams, d *lifecycle.Definition) error {
 	for i := range d.States {
 		place[d.States[i].Name] = i
 	}
-	ways := slices.SortedFunc(maps.Keys(sim.mu.ways), func(a, b wayKey) int {
-		return cmp.Or(cmp.Compare(place[a.from], place[b.from]), cmp.Compare(place[a.to], place[b.to]))
+	ways := slices.Collect(maps.Keys(sim.mu.ways))
+	sort.Slice(ways, func(i, j int) bool {
+		a, b := ways[i], ways[j]
+		return cmp.Or(place[a.from]-place[b.from], place[a.to]-place[b.to]) < 0
 	})
 	heading := []string{"From", "To", "Transitions", "First (UTC)", "Last (UTC)"}
 	shown := listing{table: table{heading: heading}, json: sim.JSON}

@@ -94,7 +94,7 @@ func (c *collector) note(body []byte, at time.Time) {
 
 // targetsFile returns a server's targets file for deliveries to the collector. Firings arrive as
 // batches of CloudEvents, and records in Lambda's form, with a stream also over NATS.
-func (c *collector) targetsFile(n *natsStream) string {
+func (c *collector) targetsFile(n *natsServer) string {
 	var text strings.Builder
 	text.WriteString("targets:\n")
 	add := func(arn, name, batch, kind string) {

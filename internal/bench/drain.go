@@ -7,10 +7,14 @@ import (
 	"path/filepath"
 )
 
+// experimentDrain measures the removal rate of a backlog.
+const experimentDrain = "drain"
+
 // drains measures the removal rate of backlogs, at endpoints with mayfly's metrics and in the loop,
 // in turn.
 func (r *run) drains(ctx context.Context) error {
-	for _, x := range []expiryExperiment{drainExperiment, drainPlainExperiment} {
+	for _, table := range []*design{tableBurst, tableBurstPlain} {
+		x := expiryExperiment{name: experimentDrain, table: table, items: r.Burst}
 		all := make([]drained, len(r.endpoints)+1) // the last is the loop's
 		for range r.Rounds {
 			if err := r.drainRound(ctx, x, all); err != nil {
@@ -44,11 +48,11 @@ func (r *run) drainRound(ctx context.Context, x expiryExperiment, all []drained)
 		if !counts || e.onlyCalls {
 			continue
 		}
-		found, err := r.expire(ctx, e, x)
+		found, err := e.expire(ctx, r, x)
 		if err != nil {
 			return err
 		}
-		if found.DrainPerS > 0 {
+		if found != nil && found.DrainPerS > 0 {
 			all[i].add(e.name, found.Items, found.DrainPerS, found.CPUUS)
 			measured = append(measured, &all[i])
 		}
@@ -75,7 +79,7 @@ func (d *drained) add(target string, items int, perS, cpuUS float64) {
 
 func (d *drained) summary(x expiryExperiment) Drain {
 	sum := Drain{
-		About: x.about, Target: d.target, Items: d.items, Plain: !x.table.stream,
+		About: x.ofItems(d.target, d.items).About, Target: d.target, Items: d.items, Plain: !x.table.stream,
 		PerS: spreadOf(d.perS), CPUUS: spreadOf(d.cpu),
 	}
 	if len(d.over) > 0 {

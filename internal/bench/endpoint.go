@@ -24,6 +24,10 @@ type endpoint struct {
 
 	version, durability string // empty: unknown
 	onlyCalls           bool   // skip the expiry experiments
+
+	// found by earlier experiments
+	removesNothing bool // it has no TTL, or items outlive the grace period
+	wholeSeconds   bool // it may not accept fractions of a second
 }
 
 func newEndpoint(name, address string, pid int) *endpoint {

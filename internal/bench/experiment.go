@@ -20,9 +20,9 @@ type experiment struct {
 
 // experiments has every experiment, in the order of runs.
 var experiments = []experiment{
-	{name: spreadExperiment.name, pending: true, measure: spreadExperiment.measure},
-	{name: burstExperiment.name, pending: true, measure: burstExperiment.measure},
-	{name: drainExperiment.name, pending: true, measure: (*run).drains},
+	{name: experimentExpiry, pending: true, measure: (*run).lateness},
+	{name: experimentBurst, pending: true, measure: (*run).bursts},
+	{name: experimentDrain, pending: true, measure: (*run).drains},
 	{
 		name: experimentSchedules, measure: (*run).schedules, own: true,
 		in: func(r *Report) bool { return r.Schedules != nil }, take: func(to, from *Report) { to.Schedules = from.Schedules },

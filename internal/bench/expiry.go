@@ -9,31 +9,6 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
-// expiryExperiment expires the items of a table, and measures the lateness and the effect on other
-// calls.
-type expiryExperiment struct {
-	name, about string
-	table       *design
-	beside      bool // expire another table evenly at the same time
-	foreground  bool // read the stream and make other calls at the same time
-}
-
-var (
-	spreadExperiment = expiryExperiment{
-		name: "expiry", about: "items expire evenly; both images in the stream", table: tableSpread, foreground: true,
-	}
-	burstExperiment = expiryExperiment{
-		name: "burst", about: "items expire all at one instant; both images in the stream", table: tableBurst,
-		beside: true, foreground: true,
-	}
-	drainExperiment = expiryExperiment{
-		name: "drain", about: "items expire all at one instant, and nothing else happens; both images in the stream", table: tableBurst,
-	}
-	drainPlainExperiment = expiryExperiment{
-		name: "drain", about: "the same without a stream: nothing needs the old images", table: tableBurstPlain,
-	}
-)
-
 const (
 	idleTime    = 5 * time.Second // length of the phase without expiry
 	idleQuick   = 300 * time.Millisecond
@@ -68,43 +43,29 @@ type expiryRun struct {
 	calls   *foreground // nil without calls
 }
 
-// measure runs the experiment at all endpoints.
-func (x expiryExperiment) measure(r *run, ctx context.Context) error {
-	for _, e := range r.endpoints {
-		if e.onlyCalls {
-			continue
-		}
-		found, err := r.expire(ctx, e, x)
-		if err != nil {
-			return err
-		}
-		r.report.Expiry = append(r.report.Expiry, *found)
-	}
-	return nil
-}
-
 // expire runs an experiment at an endpoint. If filling the table takes too long, it starts again
-// with a lower estimate of the rate. Faults are problems of the run at its first endpoint only.
-func (r *run) expire(ctx context.Context, e *endpoint, x expiryExperiment) (*Expiry, error) {
-	items, spread := r.Burst, time.Duration(0)
-	if x.table == tableSpread {
-		items, spread = r.Expiring, r.Spread
+// with a lower estimate of the rate. Faults are problems of the run at its first endpoint only. It
+// returns nil if an earlier experiment has shown that this one is of no use.
+func (e *endpoint) expire(ctx context.Context, r *run, x expiryExperiment) (*Expiry, error) {
+	if e.onlyCalls || e.removesNothing || e.wholeSeconds && x.even() {
+		return nil, nil
 	}
-	if x.foreground {
+	if x.callsPerS > 0 {
 		if err := r.ensure(ctx, e, tableForeground); err != nil {
 			return nil, err
 		}
 	}
-	r.step("%s of %d items, %s", x.name, items, e.name)
+	r.step("%s at %s: %d items %s", x.name, e.name, x.items, x.due(x.items))
 	var found *Expiry
 	err := whenPrepared(fillShare, func(share float64) (err error) {
-		s := &expiryRun{run: r, endpoint: e, expiryExperiment: x, plan: &plan{spread: spread, items: items}, share: share}
+		s := &expiryRun{run: r, endpoint: e, expiryExperiment: x, plan: x.plan(), share: share}
 		found, err = s.do(ctx)
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("at %s: %w", e.name, err)
 	}
+	e.removesNothing = found.NoTTL || found.NotRemoved == found.Items
 	r.result("%s", found.line())
 	if wrong := found.sum(); wrong > 0 && e == r.endpoints[0] {
 		r.problem(wrong, fmt.Sprintf("%s at %s: %s", x.name, e.name, found.list()))
@@ -116,6 +77,7 @@ func (s *expiryRun) do(ctx context.Context) (found *Expiry, err error) {
 	if s.before, s.metrics, err = s.endpoint.scrape(ctx); err != nil {
 		return nil, err
 	}
+	s.endpoint.wholeSeconds = !s.metrics
 	if s.main, err = s.endpoint.createTable(ctx, s.prefix, s.table); err != nil {
 		return nil, err
 	}
@@ -126,7 +88,9 @@ func (s *expiryRun) do(ctx context.Context) (found *Expiry, err error) {
 		}
 	}()
 	if !s.main.ttl {
-		return &Expiry{Experiment: s.name, About: s.about, Target: s.endpoint.name, NoTTL: true}, nil
+		found := s.ofItems(s.endpoint.name, s.items)
+		found.Items, found.NoTTL = 0, true
+		return found, nil
 	}
 	if err := inOrder(ctx, s.fill, s.attend); err != nil {
 		return nil, err
@@ -150,20 +114,13 @@ func (s *expiryRun) fill(ctx context.Context) error {
 	}
 	s.plan.items = min(s.plan.items, int(most/each))
 	needed := time.Duration(float64(each) / s.share * float64(s.plan.items))
-	s.plan.millis = s.metrics
-	s.plan.first = time.Now().Add(needed + s.settle() + s.idle()).Truncate(time.Second)
+	s.plan.whole = s.plan.whole || !s.metrics
+	s.plan.first = time.Now().Add(needed + s.settle() + s.idle(s.Quick)).Truncate(time.Second)
 	return s.endpoint.fillTable(ctx, s.main, 0, s.plan.items, s.plan.text)
 }
 
 func (s *expiryRun) settle() time.Duration {
 	return pick(s.Quick, settleQuick, settleTime) + time.Second
-}
-
-func (s *expiryRun) idle() time.Duration {
-	if !s.foreground {
-		return 0
-	}
-	return pick(s.Quick, idleQuick, idleTime)
 }
 
 // attend starts the readers of streams, and the calls. It returns errPreparing if the idle phase
@@ -174,15 +131,17 @@ func (s *expiryRun) attend(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if s.foreground {
+	if s.read {
 		if s.watch, err = s.watchStream(ctx, s.main, s.plan); err != nil {
 			return err
 		}
-		if s.calls, err = s.endpoint.startForeground(ctx); err != nil {
+	}
+	if s.callsPerS > 0 {
+		if s.calls, err = s.endpoint.startForeground(ctx, s.callsPerS); err != nil {
 			return err
 		}
 	}
-	if time.Now().After(s.plan.first.Add(-s.idle())) {
+	if time.Now().After(s.plan.first.Add(-s.idle(s.Quick))) {
 		return errPreparing
 	}
 	return nil
@@ -213,7 +172,7 @@ func (s *expiryRun) attendBeside(ctx context.Context) (err error) {
 		return err
 	}
 	t := s.endpoint.tables[tableBeside]
-	p := &plan{first: s.plan.first, spread: pick(s.Quick, time.Second, besideFor), items: besideItems, millis: s.plan.millis}
+	p := &plan{first: s.plan.first, spread: pick(s.Quick, time.Second, besideFor), items: besideItems, whole: s.plan.whole}
 	if err := s.endpoint.fillTable(ctx, t, 0, p.items, p.text); err != nil {
 		return err
 	}
@@ -223,27 +182,25 @@ func (s *expiryRun) attendBeside(ctx context.Context) (err error) {
 
 // observe measures the idle phase, waits for the removals, and returns the result.
 func (s *expiryRun) observe(ctx context.Context) (*Expiry, error) {
-	if err := pause(ctx, time.Until(s.plan.first.Add(-s.idle()))); err != nil {
+	calm, err := s.calls.idlePhase(ctx, s.plan.first, s.idle(s.Quick))
+	if err != nil {
 		return nil, err
 	}
-	s.calls.phase() // the first calls are slower, and do not count
-	if err := pause(ctx, time.Until(s.plan.first)); err != nil {
-		return nil, err
-	}
-	calm := s.calls.phase()
 	cpu := s.endpoint.cpuEach()
 	perS, err := s.await(ctx)
 	if err != nil {
 		return nil, err
 	}
 	during := s.calls.phase()
-	found := &Expiry{Experiment: s.name, About: s.about, Target: s.endpoint.name, Items: s.plan.items}
+	found := s.ofItems(s.endpoint.name, s.plan.items)
 	if s.plan.spread == 0 {
 		found.DrainPerS = round(perS)
+		if s.watch != nil {
+			found.ReaderPerS = s.watch.perS()
+		}
 	}
 	found.Foreground = s.calls.figures(calm, during)
-	s.problems(calm)
-	s.problems(during)
+	s.callErrors(found, calm, during)
 	found.CPUUS = cpu(s.plan.items)
 	drained := time.Now()
 	if s.others != nil {
@@ -255,11 +212,13 @@ func (s *expiryRun) observe(ctx context.Context) (*Expiry, error) {
 	return found, s.describe(ctx, found, drained)
 }
 
-// problems counts the errors of the calls.
-func (s *expiryRun) problems(p phase) {
-	for operation, calls := range p {
-		if calls.errors > 0 {
-			s.problem(calls.errors, fmt.Sprintf("%s beside %s at %s: %s", operation, s.name, s.endpoint.name, calls.problem))
+// callErrors counts the errors of the calls beside an experiment.
+func (r *run) callErrors(x *Expiry, phases ...phase) {
+	for _, p := range phases {
+		for _, calls := range p {
+			if calls.errors > 0 {
+				r.problem(calls.errors, fmt.Sprintf("calls beside %s at %s: %s", x.Experiment, x.Target, calls.problem))
+			}
 		}
 	}
 }
@@ -336,7 +295,11 @@ func (s *expiryRun) describe(ctx context.Context, found *Expiry, drained time.Ti
 	if err != nil {
 		return err
 	}
-	found.Commit = after.latenessSince(s.before, millis(drained.Sub(s.plan.first)))
+	most := millis(drained.Sub(s.plan.first))
+	if found.Stream != nil && missing == 0 {
+		most = found.Stream.Max // a record is committed before it is read
+	}
+	found.Commit = after.latenessSince(s.before, most)
 	found.setMissing(missing, s.plan.items-int(s.deleted(after)), s.watch != nil)
 	return nil
 }

@@ -5,24 +5,30 @@ import (
 	"fmt"
 )
 
-// Expiry is the result of an experiment with deadlines at an endpoint.
+// Expiry is the result of an experiment with deadlines at a server: medians over the rounds, the
+// greatest of all rounds as maximum, and the faults of all rounds.
 type Expiry struct {
 	Experiment string `json:"experiment"`
 	About      string `json:"about"`
 	Target     string `json:"target"`
-	Items      int    `json:"items"`
+	Items      int    `json:"items"`             // in each round
+	AtOnce     int    `json:"at_once,omitempty"` // items that are due at one instant; 0: they are spread evenly
+	Rounds     int    `json:"rounds,omitempty"`
 	NoTTL      bool   `json:"no_ttl,omitempty"` // the endpoint has no TTL, so there are no figures
 
 	// Commit is the lateness of durable removals, by the server's own histogram; nil for a server
 	// without one.
 	Commit *Lateness `json:"commit_ms,omitempty"`
-	// Stream is the lateness of their records at a reader; nil for a table without a stream.
+	// Stream is the lateness of their records at a reader that polls; nil for a table without a
+	// stream.
 	Stream *Lateness `json:"stream_ms,omitempty"`
 	// Beside is the same for another table that expires evenly at the same time.
 	Beside *Lateness `json:"beside_stream_ms,omitempty"`
 
 	// DrainPerS is the rate of removals per second, from the common deadline to the last removal.
 	DrainPerS float64 `json:"drain_per_s,omitempty"`
+	// ReaderPerS is the rate of their records at a reader, from that deadline to the last record.
+	ReaderPerS float64 `json:"reader_per_s,omitempty"`
 	// CPUUS is the server's CPU time per removal, including the foreground's.
 	CPUUS float64 `json:"server_cpu_us,omitempty"`
 
@@ -39,6 +45,10 @@ type Faults struct {
 	Lost       int `json:"lost"`        // items neither in the table nor recorded then
 }
 
+func (f *Faults) add(other Faults) {
+	f.Early, f.Twice, f.NotRemoved, f.Lost = f.Early+other.Early, f.Twice+other.Twice, f.NotRemoved+other.NotRemoved, f.Lost+other.Lost
+}
+
 func (f Faults) sum() int { return f.Early + f.Twice + f.NotRemoved + f.Lost }
 
 func (f Faults) list() string {
@@ -47,7 +57,7 @@ func (f Faults) list() string {
 
 // line summarizes the result in a few words.
 func (x *Expiry) line() string {
-	late := cmp.Or(x.Commit, x.Stream)
+	late := cmp.Or(x.Stream, x.Commit)
 	switch {
 	case x.NoTTL:
 		return "no TTL"
@@ -86,6 +96,9 @@ type Foreground struct {
 	DuringP99MS float64 `json:"during_p99_ms"`
 	DuringCalls int     `json:"during_calls"`
 }
+
+// ratio returns how many times longer the slowest calls took during expiry.
+func (f *Foreground) ratio() float64 { return f.DuringP99MS / max(f.IdleP99MS, 1e-3) }
 
 // Drain is the removal rate of items that are due at once, without other work.
 type Drain struct {

@@ -2,145 +2,201 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 )
 
 // foreground makes calls at a steady rate, and separates the latencies of phases. The load is open:
-// a call that starts late because the one before it was slow counts from its planned start.
+// a slow call does not hold back the next one, which goes over another connection.
 type foreground struct {
-	lines   []*line
-	cancel  context.CancelFunc
-	running sync.WaitGroup
+	operations []*operation
+	cancel     context.CancelFunc
+	running    sync.WaitGroup
 }
 
-// line is a connection with calls of one kind.
-type line struct {
-	operation string
-	caller    caller
-	conn      *conn
+// operation makes the calls of one kind.
+type operation struct {
+	name        string
+	perS        int
+	connections []connection
+	due         chan time.Time // starts of calls; an idle connection takes the next one
 
 	mu    sync.Mutex // guards the following
 	tally tally      // of the current phase
 }
 
-const (
-	foregroundLines  = 2                    // connections per operation
-	foregroundEvery  = 4 * time.Millisecond // between the calls of a connection
-	foregroundItems  = 1000
-	foregroundBehind = time.Second // maximum lag of a connection behind its rate
-	foregroundPerS   = foregroundLines * int(time.Second/foregroundEvery)
-)
-
-// startForeground makes GetItem and PutItem calls to a table of items until stop.
-func (e *endpoint) startForeground(ctx context.Context) (*foreground, error) {
-	f := &foreground{}
-	ctx, f.cancel = context.WithCancel(ctx)
-	for _, name := range []string{scenarioGet, scenarioPut} {
-		s := *scenarioNamed(name)
-		s.table = tableForeground
-		for _, c := range e.callers(&s, foregroundLines) {
-			opened, err := dial(ctx, e.address)
-			if err != nil {
-				f.stop()
-				return nil, err
-			}
-			f.lines = append(f.lines, &line{operation: s.operation, caller: c, conn: opened})
-		}
-	}
-	for i, l := range f.lines {
-		offset := foregroundEvery * time.Duration(i) / time.Duration(len(f.lines))
-		f.running.Go(func() { l.run(ctx, offset) })
-	}
-	return f, nil
+// connection makes one call at a time.
+type connection interface {
+	// call makes the next call. After errBroken the connection is unusable.
+	call() error
+	close()
 }
 
-// stop is safe on a nil foreground, and a second time.
+var errBroken = errors.New("the connection is broken")
+
+const (
+	foregroundConnections = 64 // of each operation: as many calls can be under way
+	foregroundItems       = 1000
+	foregroundBehind      = time.Second // most that calls lag behind their rate while all connections are busy
+	timerLate             = 2 * time.Millisecond
+)
+
+// startCalls makes the calls of all operations until stop. It closes their connections at the end.
+func startCalls(ctx context.Context, operations []*operation) *foreground {
+	f := &foreground{operations: operations}
+	ctx, f.cancel = context.WithCancel(ctx)
+	for _, o := range operations {
+		o.due = make(chan time.Time)
+		f.running.Go(func() { o.pace(ctx) })
+		for _, c := range o.connections {
+			f.running.Go(func() { o.serve(ctx, c) })
+		}
+	}
+	return f
+}
+
+// stop is safe on a nil foreground.
 func (f *foreground) stop() {
 	if f == nil {
 		return
 	}
 	f.cancel()
+	closeConnections(f.operations)
 	f.running.Wait()
-	for _, l := range f.lines {
-		l.conn.close()
+}
+
+func closeConnections(operations []*operation) {
+	for _, o := range operations {
+		for _, c := range o.connections {
+			c.close()
+		}
 	}
 }
 
-// phase has the counts of a part of an experiment, by operation.
-type phase map[string]*tally
+// pace hands out the starts of calls. A call counts from its planned start, so it includes the wait
+// for an idle connection. Only the first milliseconds of the client's own timer do not count.
+func (o *operation) pace(ctx context.Context) {
+	every := time.Second / time.Duration(o.perS)
+	for due := time.Now(); pause(ctx, time.Until(due)) == nil; due = due.Add(every) {
+		late := time.Since(due)
+		if late > foregroundBehind { // an endpoint too slow for the rate does not get ever more calls
+			due = due.Add(late - foregroundBehind)
+		}
+		select {
+		case o.due <- due.Add(min(late, timerLate)):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// serve makes calls over a connection.
+func (o *operation) serve(ctx context.Context, c connection) {
+	for {
+		select {
+		case begin := <-o.due:
+			err := c.call()
+			took := time.Since(begin)
+			if ctx.Err() != nil {
+				return
+			}
+			o.count(took, err)
+			if errors.Is(err, errBroken) {
+				return
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (o *operation) count(took time.Duration, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err != nil {
+		o.tally.fail(fmt.Errorf("%s: %w", o.name, err))
+		return
+	}
+	o.tally.success(0, took)
+}
+
+// phase has the counts of a part of an experiment, in the order of the operations.
+type phase []tally
 
 // phase returns the counts since the last call; none for a nil foreground.
-func (f *foreground) phase() phase {
-	all := phase{}
+func (f *foreground) phase() (all phase) {
 	if f == nil {
-		return all
+		return nil
 	}
-	for _, l := range f.lines {
-		if all[l.operation] == nil {
-			all[l.operation] = new(tally)
-		}
-		l.mu.Lock()
-		all[l.operation].merge(&l.tally)
-		l.tally = tally{}
-		l.mu.Unlock()
+	for _, o := range f.operations {
+		o.mu.Lock()
+		all = append(all, o.tally)
+		o.tally = tally{}
+		o.mu.Unlock()
 	}
 	return all
 }
 
-func (l *line) run(ctx context.Context, offset time.Duration) {
-	for due := time.Now().Add(offset); ctx.Err() == nil; due = due.Add(foregroundEvery) {
-		if behind := time.Since(due); behind > foregroundBehind {
-			// an endpoint too slow for the rate does not get ever more calls
-			due = due.Add(behind - foregroundBehind)
-		}
-		begin := due
-		if wait := time.Until(due); wait > 0 {
-			if pause(ctx, wait) != nil {
-				return
-			}
-			begin = time.Now() // exclude the lateness of the client's timer
-		}
-		a, err := l.conn.call(l.caller.next())
-		took := time.Since(begin)
-		if err == nil {
-			_, err = judge(l.caller, a)
-		}
-		if ctx.Err() != nil {
-			return
-		}
-		l.count(took, err)
-		if err != nil && a.status == 0 { // the connection is gone
-			return
-		}
+// idlePhase waits for the first deadline, and returns the counts of the time before it. Earlier calls
+// do not count: the first ones are slower.
+func (f *foreground) idlePhase(ctx context.Context, first time.Time, length time.Duration) (phase, error) {
+	if err := pause(ctx, time.Until(first.Add(-length))); err != nil {
+		return nil, err
 	}
-}
-
-func (l *line) count(took time.Duration, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err != nil {
-		l.tally.fail(fmt.Errorf("%s: %w", l.operation, err))
-		return
-	}
-	l.tally.success(0, took)
+	f.phase()
+	err := pause(ctx, time.Until(first))
+	return f.phase(), err
 }
 
 // figures returns the latencies of two phases.
 func (f *foreground) figures(idle, during phase) (list []Foreground) {
-	if f == nil {
-		return nil
-	}
-	for at := 0; at < len(f.lines); at += foregroundLines {
-		operation := f.lines[at].operation
-		i, d := idle[operation], during[operation]
+	for i := range idle {
+		o, before, then := f.operations[i], &idle[i], &during[i]
 		list = append(list, Foreground{
-			Operation: operation, PerS: foregroundPerS,
-			IdleP50MS: round(millis(i.latency.quantile(0.5))), DuringP50MS: round(millis(d.latency.quantile(0.5))),
-			IdleP99MS: round(millis(i.latency.quantile(0.99))), DuringP99MS: round(millis(d.latency.quantile(0.99))),
-			IdleCalls: i.calls, DuringCalls: d.calls,
+			Operation: o.name, PerS: o.perS,
+			IdleP50MS: round(millis(before.latency.quantile(0.5))), DuringP50MS: round(millis(then.latency.quantile(0.5))),
+			IdleP99MS: round(millis(before.latency.quantile(0.99))), DuringP99MS: round(millis(then.latency.quantile(0.99))),
+			IdleCalls: before.calls, DuringCalls: then.calls,
 		})
 	}
 	return list
 }
+
+// startForeground makes GetItem and PutItem calls to a table of items until stop, each at a rate.
+func (e *endpoint) startForeground(ctx context.Context, perS int) (*foreground, error) {
+	var all []*operation
+	for _, name := range []string{scenarioGet, scenarioPut} {
+		s := *scenarioNamed(name)
+		s.table = tableForeground
+		o := &operation{name: s.operation, perS: perS}
+		all = append(all, o)
+		for _, c := range e.callers(&s, foregroundConnections) {
+			opened, err := dial(ctx, e.address)
+			if err != nil {
+				closeConnections(all)
+				return nil, err
+			}
+			o.connections = append(o.connections, &apiConnection{caller: c, conn: opened})
+		}
+	}
+	return startCalls(ctx, all), nil
+}
+
+// apiConnection makes DynamoDB calls.
+type apiConnection struct {
+	caller caller
+	conn   *conn
+}
+
+func (c *apiConnection) call() error {
+	a, err := c.conn.call(c.caller.next())
+	if err != nil {
+		return fmt.Errorf("%w: %w", errBroken, err)
+	}
+	_, err = judge(c.caller, a)
+	return err
+}
+
+func (c *apiConnection) close() { c.conn.close() }

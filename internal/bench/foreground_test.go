@@ -1,48 +1,49 @@
 package bench
 
 import (
-	"context"
-	"net/http"
-	"net/http/httptest"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 )
 
-// A call that starts late because the one before it was slow counts from its planned start, in the
-// phase in which it ends.
-func TestForegroundPhases(t *testing.T) {
-	var slow atomic.Bool
-	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		if slow.CompareAndSwap(true, false) {
-			time.Sleep(400 * time.Millisecond)
+// slowOnce is a connection whose next call takes long if slow is set.
+type slowOnce struct{ slow *atomic.Bool }
+
+const slowCall = 400 * time.Millisecond
+
+func (c slowOnce) call() error {
+	if c.slow.CompareAndSwap(true, false) {
+		time.Sleep(slowCall)
+	}
+	return nil
+}
+
+func (slowOnce) close() {}
+
+// A slow call delays no other while a connection is idle. Without one, calls count from their
+// planned starts, in the phase in which they end.
+func TestForegroundIsOpen(t *testing.T) {
+	for connections, waiting := range map[int]bool{1: true, 8: false} {
+		slow := new(atomic.Bool)
+		o := &operation{name: "GetItem", perS: 200}
+		for range connections {
+			o.connections = append(o.connections, slowOnce{slow})
 		}
-	}))
-	defer server.Close()
-	address := strings.TrimPrefix(server.URL, "http://")
-	opened, err := dial(t.Context(), address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := &line{operation: "GetItem", caller: &countingCaller{request: rawRequest(address, "x", ""), left: 1e6}, conn: opened}
-	f := &foreground{lines: []*line{l}}
-	ctx, cancel := context.WithCancel(t.Context())
-	f.cancel = cancel
-	f.running.Go(func() { l.run(ctx, 0) })
-	defer f.stop()
-	time.Sleep(100 * time.Millisecond)
-	calm := f.phase()["GetItem"]
-	slow.Store(true)
-	time.Sleep(time.Second)
-	during := f.phase()["GetItem"]
-	if calm.calls == 0 || calm.errors+during.errors > 0 {
-		t.Fatalf("%d calls, errors: %s%s", calm.calls, calm.problem, during.problem)
-	}
-	if most := during.latency.quantile(1); most < 400*time.Millisecond {
-		t.Errorf("the slow call took %v", most)
-	}
-	if behind := during.latency.quantile(0.8); behind < 20*time.Millisecond {
-		t.Errorf("the calls behind the slow one took %v", behind)
+		f := startCalls(t.Context(), []*operation{o})
+		time.Sleep(100 * time.Millisecond)
+		calm := f.phase()
+		slow.Store(true)
+		time.Sleep(time.Second)
+		figures := f.figures(calm, f.phase())
+		f.stop()
+		if len(figures) != 1 || figures[0].PerS != 200 || figures[0].IdleCalls == 0 {
+			t.Fatalf("%d connections: %+v", connections, figures)
+		}
+		if f := figures[0]; f.DuringCalls < 100 || f.DuringCalls > 220 {
+			t.Errorf("%d connections: %d calls in a second", connections, f.DuringCalls)
+		}
+		if most := figures[0].DuringP99MS; waiting != (most > millis(slowCall)*0.8) {
+			t.Errorf("%d connections: 99 %% of the calls took up to %v ms", connections, most)
+		}
 	}
 }

@@ -15,7 +15,7 @@ const (
 	goalDrainS       = 50
 	goalBesideP99MS  = 100
 	goalRecordsPerS  = 5000
-	goalGuardP99MS   = 250
+	goalGuardP99MS   = 250 // evenly
 	goalGuardPerS    = 4000
 	goalArmedMB      = 300
 	goalTakeoverS    = 10
@@ -23,7 +23,35 @@ const (
 	amazonFiringsS   = 1000
 	amazonCreatePerS = 1000
 	amazonLateness   = "within 60 s"
+
+	goalBurstPerS      = 30_000 // beside few calls
+	goalDrainPerS      = 100_000
+	goalDrainPlainPerS = 200_000
+	goalFewRatio       = 5 // of the p99 of calls during a burst to that before
+	goalManyRatio      = 8
 )
+
+// lateGoal is a goal of a lateness in milliseconds; zero: none.
+type lateGoal struct{ p50, p99 int }
+
+// Goals of deadlines at whole seconds, by the number of items at each.
+var (
+	goalsWhole = map[int]lateGoal{wholePerS: {10, 25}, 3333: {30, 70}}
+	goalDisk   = lateGoal{p50: 15} // the record is durable, of 3,333 items
+	goalGuard  = lateGoal{60, 150} // of wholePerS items
+)
+
+func (g lateGoal) String() string {
+	switch {
+	case g == lateGoal{}:
+		return ""
+	case g.p99 == 0:
+		return fmt.Sprintf("p50 %d ms or less", g.p50)
+	case g.p50 == 0:
+		return fmt.Sprintf("p99 %d ms or less", g.p99)
+	}
+	return fmt.Sprintf("p50 %d ms, p99 %d ms or less", g.p50, g.p99)
+}
 
 // result is a figure with its goal: a row of a page's table, and a group of bars in a chart. A row
 // without bars has no place in a chart.
@@ -40,11 +68,14 @@ type results []result
 
 func (list *results) add(x result) { *list = append(*list, x) }
 
-// addRate adds a rate, which is zero if not all arrived. Amazon's is zero if it documents none.
+// addRate adds a rate, which is zero if not all arrived. The goal is zero if there is none, and
+// Amazon's if it documents none.
 func (list *results) addRate(what, label, target string, v Spread, goal, amazon float64) {
-	x := result{what: what, goal: short(goal) + "/s or more", label: label, rate: true}
+	x := result{what: what, measured: rateCell(v.Median), label: label, rate: true}
+	if goal > 0 {
+		x.goal = short(goal) + "/s or more"
+	}
 	if v.Median > 0 {
-		x.measured = short(v.Median) + "/s"
 		x.bars = []bar{{target: target, value: v, unit: "/s"}, goalBar(goal, "/s")}
 	}
 	if amazon > 0 {
@@ -56,14 +87,19 @@ func (list *results) addRate(what, label, target string, v Spread, goal, amazon 
 	list.add(x)
 }
 
-// addLate adds a lateness with a goal for its p99 in milliseconds.
-func (list *results) addLate(what, label, target string, l *Lateness, goalP99 int, amazon string) {
-	x := result{what: what, goal: fmt.Sprintf("p99 %d ms or less", goalP99), amazon: amazon, label: label}
+// addLate adds a lateness.
+func (list *results) addLate(what, label, target string, l *Lateness, goal lateGoal, amazon string) {
+	x := result{what: what, goal: goal.String(), amazon: amazon, label: label}
 	if l != nil {
 		x.measured = lateCell(l) + " ms"
-		x.bars = append(lateBars(target, l), goalBar(float64(goalP99), p99Unit))
+		x.bars = append(lateBars(target, l), goalBar(float64(goal.p99), p99Unit))
 	}
 	list.add(x)
+}
+
+// addFaults adds the faults of expiry.
+func (list *results) addFaults(f Faults) {
+	list.add(result{what: "Early, twice, lost, not removed", measured: fmt.Sprintf("%d, %d, %d, %d", f.Early, f.Twice, f.Lost, f.NotRemoved), goal: "none"})
 }
 
 func goalBar(v float64, unit string) bar {
@@ -82,6 +118,53 @@ func (r *Report) results() (list results) {
 	return list
 }
 
+// deadlineResults returns the figures of expiry at the first endpoint with their goals. It returns
+// none for a report of before the goals, whose reader did not poll.
+func (r *Report) deadlineResults() (list results) {
+	var f Faults
+	for _, x := range r.Expiry {
+		if x.Target != r.Endpoints[0].Name || x.NoTTL || x.Rounds == 0 {
+			continue
+		}
+		f.add(x.Faults)
+		what := count(x.Items) + " " + x.About
+		if x.Experiment == experimentBurst {
+			x.addBurst(&list, what)
+			continue
+		}
+		goal := goalsWhole[x.AtOnce]
+		list.addLate("Lateness of "+what, "", x.Target, x.Stream, goal, amazonTTL)
+		if x.AtOnce > wholePerS && x.Commit != nil {
+			list.addLate("on disk", "", x.Target, x.Commit, goalDisk, "")
+		}
+	}
+	if list == nil {
+		return nil
+	}
+	for _, d := range r.Drain {
+		if goal := map[bool]float64{false: goalDrainPerS, true: goalDrainPlainPerS}[d.Plain]; d.Target == r.Endpoints[0].Name {
+			list.addRate("Removals of "+count(d.Items)+" "+d.About, "", d.Target, d.PerS, goal, 0)
+		}
+	}
+	list.addFaults(f)
+	return list
+}
+
+// addBurst adds the removal rate and the effect on calls.
+func (x *Expiry) addBurst(list *results, what string) {
+	rateGoals, ratioGoals := map[int]float64{callsFew: goalBurstPerS}, map[int]int{callsFew: goalFewRatio, callsMany: goalManyRatio}
+	for i, f := range x.Foreground {
+		if i == 0 {
+			list.addRate("Removals of "+what, "", x.Target, Spread{Median: x.DrainPerS}, rateGoals[f.PerS], 0)
+		}
+		row := result{what: f.Operation + " meanwhile, p99 before and during", measured: fmt.Sprintf("%s, %s ms: %s times", short(f.IdleP99MS), short(f.DuringP99MS), short(f.ratio()))}
+		if goal := ratioGoals[f.PerS]; goal > 0 {
+			row.goal = fmt.Sprintf("at most %d times", goal)
+		}
+		list.add(row)
+	}
+}
+
 func (s *Schedules) addTo(list *results) {
 	list.addRate(fmt.Sprintf("Schedules created over %d connections", s.Create.Connections), "schedules created",
 		s.Target, s.Create.CallsPerS, goalCreatePerS, amazonCreatePerS)
@@ -95,12 +178,12 @@ func (s *Schedules) addTo(list *results) {
 		switch n, pending := count(x.Count), count(x.Pending); x.Experiment {
 		case firingsEven:
 			list.addLate(fmt.Sprintf("Lateness of %s firings, %d per second, with %s pending", n, firingsPerS, pending),
-				"fire evenly, "+pending+" pending", s.Target, x.LateMS, goalEvenP99MS, amazonLateness)
+				"fire evenly, "+pending+" pending", s.Target, x.LateMS, lateGoal{p99: goalEvenP99MS}, amazonLateness)
 		case firingsBurst:
 			list.addRate(fmt.Sprintf("Firings of %s due at one instant, with %s pending", n, pending), n+" firings at one instant",
 				s.Target, Spread{Median: x.PerS}, goalFiringsPerS, amazonFiringsS)
 			list.add(result{what: "the last of them after", measured: short(x.DrainS) + " s", goal: fmt.Sprintf("100,000 within %d s", goalDrainS)})
-			list.addLate("lateness of another group's, meanwhile", "another group's, in a burst", s.Target, x.BesideMS, goalBesideP99MS, amazonLateness)
+			list.addLate("lateness of another group's, meanwhile", "another group's, in a burst", s.Target, x.BesideMS, lateGoal{p99: goalBesideP99MS}, amazonLateness)
 		}
 	}
 	list.add(result{what: "Firings early, twice, lost", measured: fmt.Sprintf("%d, %d, %d", early, twice, lost), goal: "none early or lost"})
@@ -113,11 +196,14 @@ func (g *Guard) results() (list results) {
 	}
 	var f Faults
 	for _, x := range g.Removals {
-		f.Early, f.Twice, f.Lost, f.NotRemoved = f.Early+x.Early, f.Twice+x.Twice, f.Lost+x.Lost, f.NotRemoved+x.NotRemoved
+		f.add(x.Faults)
 		switch n := count(x.Items); x.Experiment {
+		case guardWhole:
+			list.addLate(fmt.Sprintf("Lateness of %s removals, %s at each whole second, each known a second before", n, count(wholePerS)),
+				count(wholePerS)+" at each whole second", g.Target, x.LateMS, goalGuard, amazonTTL)
 		case guardEven:
 			list.addLate(fmt.Sprintf("Lateness of %s removals, %s per second, each known a second before", n, count(guardPerS)),
-				"items expire evenly", g.Target, x.LateMS, goalGuardP99MS, amazonTTL)
+				"items expire evenly", g.Target, x.LateMS, lateGoal{p99: goalGuardP99MS}, amazonTTL)
 		case guardBurst:
 			list.addRate(fmt.Sprintf("Removals of %s items due at one instant", n), n+" by guard", g.Target, Spread{Median: x.PerS}, goalGuardPerS, 0)
 		case guardTakeover:
@@ -128,7 +214,7 @@ func (g *Guard) results() (list results) {
 		what:     fmt.Sprintf("Memory of a worker with %s deadlines armed", count(g.Armed)),
 		measured: short(g.ArmedMB) + " MB", goal: fmt.Sprintf("less than %d MB for a million", goalArmedMB),
 	})
-	list.add(result{what: "Early, twice, lost, not removed", measured: fmt.Sprintf("%d, %d, %d, %d", f.Early, f.Twice, f.Lost, f.NotRemoved), goal: "none"})
+	list.addFaults(f)
 	return list
 }
 

@@ -14,6 +14,7 @@ const experimentGuard = "guard"
 
 // Parts of the experiment.
 const (
+	guardWhole    = "whole seconds"
 	guardEven     = "even"
 	guardBurst    = "burst"
 	guardTakeover = "takeover"
@@ -47,7 +48,7 @@ func (r *run) guards(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.server.close()) }()
-	if err := inOrder(ctx, s.even, s.burst, s.armed, s.takeover); err != nil {
+	if err := inOrder(ctx, s.whole, s.even, s.burst, s.armed, s.takeover); err != nil {
 		return err
 	}
 	r.report.Guard = s.found
@@ -93,23 +94,30 @@ func (all watchers) cpu() (sum time.Duration) {
 	return sum
 }
 
+// whole expires items at whole seconds, as TTL values are.
+func (s *guardRun) whole(ctx context.Context) error {
+	p := &plan{spread: s.Spread, items: max(int(s.Spread.Seconds()*wholePerS), 100), whole: true}
+	x := &Removals{Experiment: guardWhole, About: fmt.Sprintf("items expire at whole seconds, %d at each, each known a second or more before", wholePerS)}
+	return s.remove(ctx, x, p, 1, nil)
+}
+
 // even expires items evenly.
 func (s *guardRun) even(ctx context.Context) error {
-	p := &plan{spread: s.Spread, items: max(int(s.Spread.Seconds()*guardPerS), 100), millis: true}
+	p := &plan{spread: s.Spread, items: max(int(s.Spread.Seconds()*guardPerS), 100)}
 	x := &Removals{Experiment: guardEven, About: fmt.Sprintf("items expire evenly, %d a second, each known a second or more before", guardPerS)}
 	return s.remove(ctx, x, p, 1, nil)
 }
 
 // burst expires items at one instant.
 func (s *guardRun) burst(ctx context.Context) error {
-	p := &plan{items: max(s.Burst/guardBurstPart, 100), millis: true}
+	p := &plan{items: max(s.Burst/guardBurstPart, 100)}
 	x := &Removals{Experiment: guardBurst, About: "items expire all at one instant"}
 	return s.remove(ctx, x, p, 1, nil)
 }
 
 // takeover kills one of two workers while items expire evenly.
 func (s *guardRun) takeover(ctx context.Context) error {
-	p := &plan{spread: guardTakeoverFor, items: int(guardTakeoverFor.Seconds() * guardTakeoverPerS), millis: true}
+	p := &plan{spread: guardTakeoverFor, items: int(guardTakeoverFor.Seconds() * guardTakeoverPerS)}
 	after, lease := guardKilledAfter, "6s"
 	if s.Quick {
 		p.spread, p.items, after, lease = 4*time.Second, 200, time.Second, "1s"

@@ -17,6 +17,11 @@ func (r *Report) WriteMarkdown(out io.Writer) error {
 	b.WriteString("```\n")
 	r.summarizeEndpoints(&b)
 	r.summarizeExpiry(&b)
+	r.summarizeBursts(&b)
+	if list := r.deadlineResults(); len(list) > 0 {
+		b.WriteString("\n### Goals of expiry\n\nLateness is from the deadline to the record in the hands of a reader that polls every 5 ms (p50, p99, maximum).\n\n")
+		list.write(&b, r.Endpoints[0].Name, "Amazon DynamoDB")
+	}
 	if list := r.Guard.results(); len(list) > 0 {
 		b.WriteString("\n### Guard\n\n`mayfly guard` beside a mayfly that removes nothing by itself, over HTTP on the same machine. Lateness is from the deadline to the removal's record in a " +
 			"reader's hands (p50, p99, maximum).\n\n")
@@ -83,6 +88,37 @@ func (r *Report) summarizeExpiry(b *strings.Builder) {
 		fmt.Fprintf(b, "| %s: %s %s | %s | %s | %d | %d | %d | %s |\n", x.Target, count(x.Items), x.About, lateCell(x.Commit), lateCell(x.Stream), x.Early, x.Twice, x.Lost,
 			count(x.NotRemoved))
 	}
+}
+
+// summarizeBursts writes the rates after one instant, and the calls beside it.
+func (r *Report) summarizeBursts(b *strings.Builder) {
+	var rows strings.Builder
+	for _, x := range r.Expiry {
+		if x.Experiment != experimentBurst || x.Stream == nil || x.Rounds == 0 {
+			continue
+		}
+		head := fmt.Sprintf("| %s: %s %s | %s | %s |", x.Target, count(x.Items), x.About, rateCell(x.DrainPerS), rateCell(x.ReaderPerS))
+		for _, f := range x.Foreground {
+			fmt.Fprintf(&rows, "%s %s/s %s | %s, %s | %s, %s | %s |\n", head, count(f.PerS), f.Operation, short(f.IdleP50MS), short(f.IdleP99MS),
+				short(f.DuringP50MS), short(f.DuringP99MS), short(f.ratio()))
+			head = "| | | |"
+		}
+		if len(x.Foreground) == 0 {
+			rows.WriteString(head + " | | | |\n")
+		}
+	}
+	if rows.Len() > 0 {
+		fmt.Fprintf(b, "\n### Bursts beside calls\n\nRates from the deadline to the last removal and to the last record in a reader's hands, and milliseconds of the calls (p50, p99) "+
+			"before the deadline and until the last removal.\n\n| | Removed | Read | Calls | Before | During | p99 ratio |\n|---|--:|--:|---|--:|--:|--:|\n%s", &rows)
+	}
+}
+
+// rateCell returns a rate; "" if it is unknown.
+func rateCell(perS float64) string {
+	if perS == 0 {
+		return ""
+	}
+	return short(perS) + "/s"
 }
 
 func lateCell(l *Lateness) string {

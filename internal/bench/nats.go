@@ -11,11 +11,11 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// natsStream is a JetStream stream for delivered records, at a server that is already running. It
-// lasts as long as the run.
-type natsStream struct {
+// natsServer is a running server with JetStream. Its stream for delivered records lasts as long as
+// the run.
+type natsServer struct {
 	url     string
-	name    string
+	name    string // of the stream
 	subject string
 	conn    *natsgo.Conn
 	js      jetstream.JetStream
@@ -24,10 +24,11 @@ type natsStream struct {
 const (
 	natsTimeout = 10 * time.Second
 	natsKept    = time.Hour // the server then deletes messages that a killed run has left
+	natsBatch   = 1000      // messages that are sent before the first is acknowledged
 )
 
-// openNATS creates the stream.
-func openNATS(ctx context.Context, address, prefix string, allowRemote bool) (*natsStream, error) {
+// openNATS connects, and creates the stream.
+func openNATS(ctx context.Context, address, prefix string, allowRemote bool) (*natsServer, error) {
 	u, host, err := parseAddress(address, "nats", "4222")
 	if err != nil {
 		return nil, err
@@ -35,11 +36,11 @@ func openNATS(ctx context.Context, address, prefix string, allowRemote bool) (*n
 	if _, err := allowed(ctx, u, allowRemote); err != nil {
 		return nil, err
 	}
-	n := &natsStream{url: "nats://" + host, name: prefix + "records", subject: prefix + "records"}
+	n := &natsServer{url: "nats://" + host, name: prefix + "records", subject: prefix + "records"}
 	if n.conn, err = natsgo.Connect(n.url, natsgo.Name("mayfly bench"), natsgo.Timeout(natsTimeout)); err != nil {
 		return nil, fmt.Errorf("cannot connect to %s: %s; start a server with nats-server -js", n.url, strings.TrimPrefix(err.Error(), "nats: "))
 	}
-	if n.js, err = jetstream.New(n.conn); err == nil {
+	if n.js, err = jetstream.New(n.conn, jetstream.WithPublishAsyncMaxPending(natsBatch)); err == nil {
 		_, err = n.js.CreateStream(ctx, jetstream.StreamConfig{Name: n.name, Subjects: []string{n.subject}, MaxAge: natsKept})
 	}
 	if err != nil {
@@ -52,9 +53,9 @@ func openNATS(ctx context.Context, address, prefix string, allowRemote bool) (*n
 	return n, nil
 }
 
-// follow calls message for each message of the stream until stop.
-func (n *natsStream) follow(ctx context.Context, message func(body []byte, at time.Time)) (stop func(), err error) {
-	reader, err := n.js.OrderedConsumer(ctx, n.name, jetstream.OrderedConsumerConfig{})
+// follow calls message for each message with a subject of a stream, from its beginning until stop.
+func (n *natsServer) follow(ctx context.Context, stream, subject string, message func(body []byte, at time.Time)) (stop func(), err error) {
+	reader, err := n.js.OrderedConsumer(ctx, stream, jetstream.OrderedConsumerConfig{FilterSubjects: []string{subject}})
 	if err != nil {
 		return nil, fmt.Errorf("read the stream at %s: %w", n.url, err)
 	}
@@ -69,7 +70,7 @@ func (n *natsStream) follow(ctx context.Context, message func(body []byte, at ti
 }
 
 // close removes the stream.
-func (n *natsStream) close(ctx context.Context) error {
+func (n *natsServer) close(ctx context.Context) error {
 	defer n.conn.Close()
 	if err := n.js.DeleteStream(ctx, n.name); err != nil {
 		return fmt.Errorf("remove the stream %s at %s: %w", n.name, n.url, err)

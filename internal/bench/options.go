@@ -28,9 +28,11 @@ type Options struct {
 	// Version and Commit of the program, for the report.
 	Version, Commit string
 
-	// NATS is a server with JetStream, nats://host:port, that receives stream records too. Default:
-	// they go to a webhook only.
+	// NATS is a server with JetStream, nats://host:port, that receives stream records too, and whose
+	// scheduled messages are compared with expiring items. Default: none.
 	NATS string
+	// Redis is a server, redis://host:port, whose expiring keys are compared too. Default: none.
+	Redis string
 
 	// Dir is the parent of temporary directories for the data of the own server and the loop.
 	// Default: the system's directory for temporary files.
@@ -115,8 +117,12 @@ func (o Options) withDefaults() (Options, error) {
 			errs = append(errs, fmt.Errorf("--only: %q is not one of %s", name, strings.Join(ScenarioNames(), ", ")))
 		}
 	}
-	if o.NATS != "" && (o.URL != nil || !o.runs(experimentTriggers)) {
-		errs = append(errs, fmt.Errorf("--nats works only with the scenario %s at this program's own server", experimentTriggers))
+	compared := o.runs(experimentExpiry) || o.runs(experimentBurst)
+	if o.NATS != "" && !compared && (o.URL != nil || !o.runs(experimentTriggers)) {
+		errs = append(errs, fmt.Errorf("--nats works only with the scenarios %s and %s, and with %s at this program's own server", experimentExpiry, experimentBurst, experimentTriggers))
+	}
+	if o.Redis != "" && !compared {
+		errs = append(errs, fmt.Errorf("--redis works only with the scenarios %s and %s", experimentExpiry, experimentBurst))
 	}
 	if o.InMemory && (o.URL != nil || o.Durability == "memory") {
 		errs = append(errs, errors.New("--in-memory works only beside this program's own server with its data on disk"))

@@ -12,29 +12,31 @@ import (
 
 // plan has the deadlines of a table's items.
 type plan struct {
-	first  time.Time     // deadline, a whole millisecond
-	spread time.Duration // from the first deadline to the last; 0: all are equal
+	first  time.Time     // deadline, a multiple of unit
+	spread time.Duration // from the first deadline on; 0: all are equal
 	items  int
-	// the endpoint accepts fractions of a second; otherwise deadlines are rounded up to whole
-	// seconds
-	millis bool
+	whole  bool // deadlines are whole seconds, so all items of a second are due at once
+}
+
+// unit returns the unit of the deadlines.
+func (p *plan) unit() time.Duration {
+	if p.whole {
+		return time.Second
+	}
+	return time.Millisecond
 }
 
 func (p *plan) deadline(item int) time.Time {
-	t := p.first.Add(time.Duration(float64(p.spread) * float64(item) / float64(p.items)))
-	if p.millis {
-		return t.Truncate(time.Millisecond)
-	}
-	return t.Add(time.Second - 1).Truncate(time.Second)
+	return p.first.Add(time.Duration(float64(p.spread) * float64(item) / float64(p.items))).Truncate(p.unit())
 }
 
 // text returns the value of an item's TTL attribute.
 func (p *plan) text(item int) string {
 	ms := p.deadline(item).UnixMilli()
-	if p.millis {
-		return fmt.Sprintf("%d.%03d", ms/1000, ms%1000)
+	if p.whole {
+		return fmt.Sprint(ms / 1000)
 	}
-	return fmt.Sprint(ms / 1000)
+	return fmt.Sprintf("%d.%03d", ms/1000, ms%1000)
 }
 
 func (p *plan) last() time.Time { return p.deadline(p.items - 1) }
@@ -139,7 +141,7 @@ func whenPrepared(perS float64, f func(perS float64) error) error {
 // start sets the first deadline after preparations for n items at a rate.
 func (p *plan) start(n int, perS float64) {
 	needed := time.Duration(float64(n) / perS * float64(time.Second))
-	p.first = time.Now().Add(needed + settleTime).Truncate(time.Millisecond)
+	p.first = time.Now().Add(needed + settleTime).Truncate(p.unit()).Add(p.unit())
 }
 
 // begin waits for the first deadline. It fails if that is nearer than spare.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -120,7 +121,58 @@ func TestPublishedFigures(t *testing.T) {
 	if !ok || !closed {
 		t.Fatalf("docs/report.md has no place for figures: %s…%s", begin, end)
 	}
-	holdDoc(t, "docs/report.md", before+begin+figures.String()+end+after)
+	holdDoc(t, "docs/report.md", withExactRows(before, report.exactRows())+begin+figures.String()+end+after)
+}
+
+// exactRows returns the page's rows about mayfly in the table of how exact servers are: the figures
+// of whole seconds.
+func (r *Report) exactRows() (rows []string) {
+	add := func(who string, l *Lateness, until, scenario string) {
+		rows = append(rows, fmt.Sprintf("| **%s at each whole second | p50 %s ms, p99 %s ms, at most %s ms after its deadline | %s | `mayfly bench --only %s` |\n",
+			who, short(l.P50), short(l.P99), short(l.Max), until, scenario))
+	}
+	for _, x := range r.Expiry {
+		if x.Experiment == experimentExpiry && x.Target == ownName && x.AtOnce > 0 && x.Stream != nil {
+			add("mayfly**, "+count(x.AtOnce)+" items", x.Stream, "hidden from every read", experimentExpiry)
+		}
+	}
+	if r.Guard != nil {
+		for _, x := range r.Guard.Removals {
+			if x.Experiment == guardWhole && x.LateMS != nil {
+				add("mayfly guard** beside a server that removes nothing, "+count(wholePerS), x.LateMS,
+					"visible, unless read through `mayfly guard proxy` or its middleware", experimentGuard)
+			}
+		}
+	}
+	return rows
+}
+
+// withExactRows replaces a page's rows about mayfly. It keeps them if there are no others.
+func withExactRows(page string, rows []string) string {
+	const ours = "| **mayfly"
+	var b strings.Builder
+	for line := range strings.Lines(page) {
+		switch {
+		case len(rows) == 0 || !strings.HasPrefix(line, ours):
+			b.WriteString(line)
+		case !strings.Contains(b.String(), ours):
+			b.WriteString(strings.Join(rows, ""))
+		}
+	}
+	return b.String()
+}
+
+// Rows from a report replace those of an earlier one, in their place.
+func TestExactRows(t *testing.T) {
+	rows := someReport().exactRows()
+	page := withExactRows("a\n| **mayfly** | old |\n| **mayfly guard** | old |\n| Amazon |\n", rows)
+	if want := "a\n| **mayfly**, 3,333 items at each whole second | p50 1.00 ms, p99 12.5 ms, at most 20.0 ms after its deadline | hidden from every read | `mayfly bench --only expiry` |\n" +
+		"| **mayfly guard** beside a server that removes nothing, 1,000 at each whole second | p50 1.00 ms, "; !strings.HasPrefix(page, want) || !strings.HasSuffix(page, "|\n| Amazon |\n") || strings.Contains(page, "old") {
+		t.Errorf("got\n%s", page)
+	}
+	if again := withExactRows(page, rows); again != page || withExactRows(page, nil) != page {
+		t.Errorf("rewriting changes it to\n%s", again)
+	}
 }
 
 func readDoc(t *testing.T, name string) string {

@@ -89,10 +89,18 @@ func someReport() *Report {
 		Version:  "v1.2.3", Commit: "abcdef",
 		Endpoints: []Endpoint{{Name: "mayfly", Durability: "sync", URL: "http://127.0.0.1:1"}, {Name: "peer", Version: "4.0.0", URL: "http://127.0.0.1:2", Notes: []string{"no <TTL>"}}},
 		Calls:     s.figures(targets, cells), Ratios: s.ratios(targets, cells),
-		Expiry: []Expiry{{
-			Experiment: "burst", About: "items", Target: "mayfly", Items: 5, Commit: late, Stream: late, Beside: late, DrainPerS: 1234,
-			Foreground: []Foreground{{Operation: "GetItem", PerS: 500, IdleP99MS: 1, DuringP99MS: 2}},
-		}, {Experiment: "burst", About: "items", Target: "peer", Items: 6078, Faults: Faults{NotRemoved: 6078}}, {Experiment: "burst", About: "items", Target: "other", NoTTL: true}},
+		Expiry: []Expiry{
+			{Experiment: "expiry", About: "items at whole seconds", Target: "mayfly", Items: 33330, AtOnce: 3333, Rounds: 3, Commit: late, Stream: late},
+			{Experiment: "expiry", About: "messages", Target: "NATS", Items: 33330, AtOnce: 3333, Rounds: 3, Stream: late, Faults: Faults{Twice: 2}},
+			{Experiment: "expiry", About: "items", Target: "peer", Items: 6078, AtOnce: 607, Faults: Faults{NotRemoved: 6078}},
+			{Experiment: "expiry", About: "items", Target: "other", NoTTL: true},
+			{Experiment: "expiry", About: "items evenly", Target: "mayfly", Items: 33330, Rounds: 3, Commit: late, Stream: late},
+			{
+				Experiment: "burst", About: "items at once", Target: "mayfly", Items: 5, AtOnce: 5, Rounds: 3, Commit: late, Stream: late, Beside: late, DrainPerS: 1234, ReaderPerS: 1200,
+				Foreground: []Foreground{{Operation: "GetItem", PerS: 200, IdleP99MS: 1, DuringP99MS: 2}, {Operation: "PutItem", PerS: 200, IdleP99MS: 2, DuringP99MS: 11}},
+			},
+			{Experiment: "burst", About: "messages at once", Target: "NATS", Items: 5, AtOnce: 5, Rounds: 3, Stream: late, ReaderPerS: 80_000},
+		},
 		Drain: []Drain{
 			{About: "items", Target: "mayfly", Items: 5, PerS: Spread{1, 1, 1}, OverLoop: &Spread{0.5, 0.5, 0.5}},
 			{About: "items", Target: TargetLoop, Items: 5, PerS: Spread{2, 2, 2}},
@@ -108,6 +116,7 @@ func someReport() *Report {
 		Guard: &Guard{
 			Target: "mayfly", Armed: 1_000_000, ArmedMB: 280,
 			Removals: []Removals{
+				{Experiment: guardWhole, About: "at whole seconds", Items: 30_000, LateMS: late, GuardCPUUS: 150},
 				{Experiment: guardEven, About: "evenly", Items: 30_000, LateMS: late, GuardCPUUS: 150},
 				{Experiment: guardBurst, About: "at once", Items: 20_000, LateMS: late, PerS: 4500},
 				{Experiment: guardTakeover, About: "with a kill", Items: 4000, LateMS: &Lateness{1, 8000, 9500}, Faults: Faults{Twice: 1}},
@@ -126,7 +135,14 @@ func TestMarkdown(t *testing.T) {
 	for _, want := range []string{
 		"## Measured on 2 January 2026", "```bash\nmayfly bench\n```", "| mayfly |  | synced to disk |  |", "| peer | 4.0.0 |  | no <TTL> |", "built from commit abcdef",
 		"| | Connections | mayfly | peer | echo | loop |", "| GetItem | 1 | 200 (15.0) | 75.0 |  |  |",
-		"| mayfly: 5 items | 1.00, 12.5, 20.0 | 1.00, 12.5, 20.0 | 0 | 0 | 0 | 0 |", "| peer: 6,078 items |  |  | 0 | 0 | 0 | 6,078 |", "| other: items |  |  |  |  |  | all: it has no TTL |",
+		"| mayfly: 33,330 items at whole seconds | 1.00, 12.5, 20.0 | 1.00, 12.5, 20.0 | 0 | 0 | 0 | 0 |", "| NATS: 33,330 messages |  | 1.00, 12.5, 20.0 | 0 | 2 | 0 | 0 |",
+		"| mayfly: 5 items at once | 1,234/s | 1,200/s | 200/s GetItem | 0.00, 1.00 | 0.00, 2.00 | 2.00 |", "| | | | 200/s PutItem | 0.00, 2.00 | 0.00, 11.0 | 5.50 |",
+		"| NATS: 5 messages at once |  | 80,000/s | | | | |",
+		"| Lateness of 33,330 items at whole seconds | 1.00, 12.5, 20.0 ms | p50 30 ms, p99 70 ms or less | within a few days; 8 to 28 minutes measured |", "| on disk | 1.00, 12.5, 20.0 ms | p50 15 ms or less |  |",
+		"| Lateness of 33,330 items evenly | 1.00, 12.5, 20.0 ms |  |", "| Removals of 5 items at once | 1,234/s | 30,000/s or more |  |",
+		"| GetItem meanwhile, p99 before and during | 1.00, 2.00 ms: 2.00 times | at most 5 times |  |", "| Removals of 5 items | 1.00/s | 100,000/s or more |  |",
+		"| Lateness of 30,000 removals, 1,000 at each whole second, each known a second before | 1.00, 12.5, 20.0 ms | p50 60 ms, p99 150 ms or less |",
+		"| peer: 6,078 items |  |  | 0 | 0 | 0 | 6,078 |", "| other: items |  |  |  |  |  | all: it has no TTL |",
 		"| Schedules created over 16 connections | 4,000/s | 3,000/s or more | 1,000/s by default |",
 		"| CPU with 1,000,000 schedules pending and nothing due | 0.25 % | about 0 % |  |",
 		"| Lateness of 15,000 firings, 500 per second, with 9,000 pending | 1.00, 12.5, 20.0 ms | p99 25 ms or less | within 60 s |",
@@ -150,7 +166,7 @@ func TestTable(t *testing.T) {
 	}
 	for _, want := range []string{
 		"mayfly is http://127.0.0.1:1 (acknowledged writes are synced to disk)", "peer 4.0.0 is http://127.0.0.1:2 (no <TTL>)", "get: GetItem", "[100 to 300]", "mayfly over others", "2.50", "one commit of the loop",
-		"burst at mayfly", "another table's", "p99 ratio 2.00", "0.50 of the loop's", "first answer after 20.0 ms", "15000 , 9000 pending", "280 MB resident with 1000000 deadlines armed", "20000 at once: early 0, twice 0, lost 0, not removed 0", "not removed 6078", "burst at other: no TTL", "to NATS was not measured; measure it with: --nats", "3 WRONG ANSWERS", "put at peer: no",
+		"burst at mayfly", "another table's", "p99 ratio 2.00", "read 80,000 records/s", "0.50 of the loop's", "first answer after 20.0 ms", "15000 , 9000 pending", "280 MB resident with 1000000 deadlines armed", "20000 at once: early 0, twice 0, lost 0, not removed 0", "not removed 6078", "expiry at other: no TTL", "to NATS was not measured; measure it with: --nats", "3 WRONG ANSWERS", "put at peer: no",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the table lacks %q:\n%s", want, b.String())
@@ -175,7 +191,7 @@ func TestSVG(t *testing.T) {
 			t.Fatalf("%v in\n%s", err, text)
 		}
 	}
-	for _, want := range []string{"over 1 connections", "items expire at one instant", "not removed: 6,078 of 6,078", "no TTL: nothing is removed", "with old images", "mayfly bench", "schedules created", "100,000 firings at one instant", "stream records to a webhook", "fire evenly, 9,000 pending", "one of two workers is killed",
+	for _, want := range []string{"over 1 connections", "3,333 at each whole second", "items expire evenly", "at one instant, beside 400 calls/s", "another table&#39;s, beside 400 calls/s", "not removed: 6,078 of 6,078", "no TTL: nothing is removed", "with old images", "mayfly bench", "schedules created", "100,000 firings at one instant", "stream records to a webhook", "fire evenly, 9,000 pending", "one of two workers is killed",
 		"20,000 by guard", "prefers-color-scheme", "EventBridge Scheduler, documented", "&lt;a &#34;peer&#34;&gt;"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the drawing lacks %q", want)

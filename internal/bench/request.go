@@ -41,8 +41,8 @@ func apiHeader(target string, fields ...string) string {
 const restHeader = "Content-Type: application/json\r\nAuthorization: " + authorization + "\r\n"
 
 // rawRequest returns a whole request of DynamoDB's protocol.
-func rawRequest(host, target, body string, fields ...string) []byte {
-	return appendRequest(nil, host, "POST /", apiHeader(target, fields...), []byte(body))
+func rawRequest(host, target, body string) []byte {
+	return appendRequest(nil, host, "POST /", apiHeader(target), []byte(body))
 }
 
 // refusal is a response other than success.

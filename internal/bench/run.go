@@ -30,7 +30,8 @@ type run struct {
 	Options
 	dir       string // parent of all its files
 	endpoints []*endpoint
-	nats      *natsStream // nil unless requested
+	nats      *natsServer  // nil unless requested
+	redis     *redisServer // nil unless requested
 	started   time.Time
 	prefix    string // prefix of its tables' names
 	report    *Report
@@ -83,7 +84,7 @@ func thisMachine() Machine {
 // all runs all parts in sequence.
 func (r *run) all(ctx context.Context) error {
 	r.progress.Total = len(r.cells())*r.Rounds + len(r.experiments())
-	if err := inOrder(ctx, r.openEndpoints, r.openStream, r.fillPending, r.callRounds); err != nil {
+	if err := inOrder(ctx, r.openEndpoints, r.openOthers, r.fillPending, r.callRounds); err != nil {
 		return err
 	}
 	for _, x := range r.experiments() {
@@ -97,13 +98,19 @@ func (r *run) all(ctx context.Context) error {
 			Name: e.name, Version: e.version, Durability: e.durability, URL: "http://" + e.address, PID: e.pid, Notes: e.notes,
 		})
 	}
+	for _, t := range r.timers() {
+		r.report.Endpoints = append(r.report.Endpoints, t.describe())
+	}
 	return nil
 }
 
-// openStream creates the stream for delivered records, if the run has a NATS server.
-func (r *run) openStream(ctx context.Context) (err error) {
+// openOthers connects to the run's servers of other kinds.
+func (r *run) openOthers(ctx context.Context) (err error) {
 	if r.NATS != "" {
 		r.nats, err = openNATS(ctx, r.NATS, r.prefix, r.AllowRemote)
+	}
+	if r.Redis != "" && err == nil {
+		r.redis, err = openRedis(ctx, r.Redis, r.prefix, r.AllowRemote)
 	}
 	return err
 }
@@ -321,6 +328,9 @@ func (r *run) cleanUp() error {
 	}
 	if r.nats != nil {
 		errs = append(errs, r.nats.close(ctx))
+	}
+	if r.redis != nil {
+		errs = append(errs, r.redis.close())
 	}
 	return errors.Join(append(errs, os.RemoveAll(r.dir))...)
 }

@@ -153,7 +153,7 @@ func (s *scheduleRun) evenBefore(ctx context.Context) error {
 
 // even fires schedules evenly.
 func (s *scheduleRun) even(ctx context.Context) error {
-	p := &plan{spread: s.Spread, items: pick(s.Quick, 300, max(int(s.Spread.Seconds()*firingsPerS), 100)), millis: true}
+	p := &plan{spread: s.Spread, items: pick(s.Quick, 300, max(int(s.Spread.Seconds()*firingsPerS), 100))}
 	x := &Firings{Experiment: firingsEven, About: fmt.Sprintf("schedules fire evenly, %d a second", firingsPerS), Count: p.items, Pending: s.found.Pending}
 	return s.fire(ctx, x, &firing{group: "default", plan: p})
 }
@@ -163,8 +163,8 @@ func (s *scheduleRun) burst(ctx context.Context) error {
 	if _, err := s.server.callREST(ctx, "POST /schedule-groups/burst", `{"ClientToken":"burst"}`); err != nil {
 		return err
 	}
-	p := &plan{items: s.Burst / 2, millis: true}
-	beside := &plan{spread: pick(s.Quick, time.Second, besideFor), items: pick(s.Quick, 100, int(besideFor.Seconds()*besidePerS)), millis: true}
+	p := &plan{items: s.Burst / 2}
+	beside := &plan{spread: pick(s.Quick, time.Second, besideFor), items: pick(s.Quick, 100, int(besideFor.Seconds()*besidePerS))}
 	x := &Firings{Experiment: firingsBurst, About: "schedules fire all at one instant", Count: p.items, Pending: s.found.Pending}
 	return s.fire(ctx, x, &firing{group: "burst", plan: p}, &firing{group: "default", plan: beside})
 }

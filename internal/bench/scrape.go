@@ -1,9 +1,8 @@
 package bench
 
 import (
-	"cmp"
 	"context"
-	"slices"
+	"sort"
 	"strconv"
 	"strings"
 )
@@ -54,7 +53,7 @@ func (s scrape) buckets() (list []bucket) {
 			list = append(list, bucket{upTo, count})
 		}
 	}
-	slices.SortFunc(list, func(a, b bucket) int { return cmp.Compare(a.upTo, b.upTo) })
+	sort.Slice(list, func(i, j int) bool { return list[i].upTo < list[j].upTo })
 	return list
 }
 

@@ -21,12 +21,9 @@ type streamReader struct {
 	cancel   context.CancelFunc
 }
 
-const (
-	// asks the server to wait for a record; servers that do so echo it
-	headerWait = "X-Mayfly-Wait-Ms"
-	waitMS     = "1000"
-	pollEvery  = 50 * time.Millisecond // for other servers
-)
+// pollEvery is the pause after each page. Readers poll as users' programs do: they do not know that
+// mayfly can wait for a record.
+const pollEvery = 5 * time.Millisecond
 
 // readStream starts a reader. It calls removed for each REMOVE record of an item, with the arrival
 // time of its page. It returns nil if the table has no stream.
@@ -115,7 +112,7 @@ func (r *streamReader) read(ctx context.Context, id, iterator string) error {
 	defer c.close()
 	for more := true; more; {
 		body := fmt.Sprintf(`{"ShardIterator":%q,"Limit":1000}`, iterator)
-		a, err := c.call(rawRequest(r.endpoint.address, streamsPrefix+"GetRecords", body, headerWait+": "+waitMS))
+		a, err := c.call(rawRequest(r.endpoint.address, streamsPrefix+"GetRecords", body))
 		if err != nil {
 			return err
 		}
@@ -123,13 +120,11 @@ func (r *streamReader) read(ctx context.Context, id, iterator string) error {
 			return newRefusal(a)
 		}
 		at := time.Now()
-		records := eachRemoved(a.body, func(item int) { r.removed(item, at) })
+		eachRemoved(a.body, func(item int) { r.removed(item, at) })
 		iterator = ""
 		more = member(a.body, "NextShardIterator", &iterator) && iterator != ""
-		if records == 0 && headerField(a.head, headerWait) == nil {
-			if err := pause(ctx, pollEvery); err != nil {
-				return err
-			}
+		if err := pause(ctx, pollEvery); err != nil {
+			return err
 		}
 	}
 	return r.start(ctx, "TRIM_HORIZON", func(s shard) bool { return s.ParentShardId == id })
@@ -145,12 +140,11 @@ var (
 // keysMost is the maximum distance of a key's end from the name "Keys", in bytes.
 const keysMost = 80
 
-// eachRemoved calls removed for the items in a page's REMOVE records, and returns the number of all
-// records. It searches for names instead of parsing JSON: none of them occurs in an item.
-func eachRemoved(page []byte, removed func(item int)) (records int) {
+// eachRemoved calls removed for the items in a page's REMOVE records. It searches for names instead
+// of parsing JSON: none of them occurs in an item.
+func eachRemoved(page []byte, removed func(item int)) {
 	_, page, more := bytes.Cut(page, nameEvent)
 	for more {
-		records++
 		var record []byte
 		record, page, more = bytes.Cut(page, nameEvent)
 		if !bytes.HasPrefix(bytes.TrimLeft(record, ": "), valueGone) {
@@ -160,7 +154,6 @@ func eachRemoved(page []byte, removed func(item int)) (records int) {
 			removed(item)
 		}
 	}
-	return records
 }
 
 // keyIn returns the number of a record's item.

@@ -109,30 +109,48 @@ const (
 	p99Unit = " ms p99"
 )
 
-// latenessGroups returns a group for each experiment, with all endpoints in it.
+// latenessGroups returns a group for each experiment, with all servers in it. Groups for another
+// table's items come last.
 func (r *Report) latenessGroups() (groups []group) {
-	for _, name := range []string{spreadExperiment.name, burstExperiment.name} {
-		for _, x := range r.Expiry {
-			if x.Experiment != name {
-				continue
-			}
-			label := map[string]string{spreadExperiment.name: "items expire evenly", burstExperiment.name: "items expire at one instant"}[name]
-			switch {
-			case x.NoTTL:
-				groups = addBars(groups, label, bar{target: x.Target, note: "no TTL: nothing is removed"})
-			case x.NotRemoved > 0 || x.Stream == nil:
-				groups = addBars(groups, label, bar{target: x.Target, note: fmt.Sprintf("not removed: %s of %s", count(x.NotRemoved), count(x.Items))})
-			default:
-				groups = addBars(groups, label, lateBars(x.Target, x.Stream)...)
-			}
+	for _, x := range r.Expiry {
+		switch missing := x.NotRemoved + x.Lost; {
+		case x.NoTTL:
+			groups = addBars(groups, x.label(), bar{target: x.Target, note: "no TTL: nothing is removed"})
+		case missing > 0 || x.Stream == nil:
+			groups = addBars(groups, x.label(), bar{target: x.Target, note: fmt.Sprintf("not removed: %s of %s", count(missing), count(x.Items))})
+		default:
+			groups = addBars(groups, x.label(), lateBars(x.Target, x.Stream)...)
 		}
-		for _, x := range r.Expiry {
-			if x.Experiment == name && x.Beside != nil {
-				groups = addBars(groups, "another table's items, meanwhile", lateBars(x.Target, x.Beside)...)
-			}
+	}
+	for _, x := range r.Expiry {
+		if x.Beside != nil {
+			groups = addBars(groups, "another table's"+x.besideCalls(), lateBars(x.Target, x.Beside)...)
 		}
 	}
 	return groups
+}
+
+// label names the experiment in a chart.
+func (x *Expiry) label() string {
+	switch {
+	case x.Experiment == experimentBurst:
+		return "at one instant" + x.besideCalls()
+	case x.AtOnce > 0:
+		return count(x.AtOnce) + " at each whole second"
+	}
+	return "items expire evenly"
+}
+
+// besideCalls names the rate of other calls in a chart; "" without any.
+func (x *Expiry) besideCalls() string {
+	sum := 0
+	for _, f := range x.Foreground {
+		sum += f.PerS
+	}
+	if sum == 0 {
+		return ""
+	}
+	return ", beside " + count(sum) + " calls/s"
 }
 
 func (r *Report) drainGroups() (groups []group) {
@@ -165,7 +183,7 @@ const (
 	footColumns  = 150 // characters in a line of the foot
 )
 
-var palette = []string{"#3b82f6", "#0891b2", "#d97706", "#db2777", "#7c3aed"}
+var palette = []string{"#3b82f6", "#0891b2", "#d97706", "#db2777", "#7c3aed", "#16a34a", "#b45309"}
 
 // referenceColors set echo and loop apart from endpoints.
 var referenceColors = map[string]string{TargetEcho: "#9ca3af", TargetLoop: "#6b7280", targetGoal: "#b6c2d1", targetAmazon: "#94a3b8"}

@@ -168,11 +168,18 @@ func (r *Report) writeExpiry(b *strings.Builder) {
 		if x.DrainPerS > 0 {
 			fmt.Fprintf(b, "  removed %s items/s from the deadline on\n", short(x.DrainPerS))
 		}
-		fmt.Fprintf(b, "  %s; server CPU per item %s us, calls beside it included\n", x.list(), short(x.CPUUS))
+		if x.ReaderPerS > 0 {
+			fmt.Fprintf(b, "  read %s records/s from the deadline on\n", short(x.ReaderPerS))
+		}
+		fmt.Fprintf(b, "  %s", x.list())
+		if x.CPUUS > 0 {
+			fmt.Fprintf(b, "; server CPU per item %s us, reader and calls included", short(x.CPUUS))
+		}
+		b.WriteByte('\n')
 		columns(b, func(w io.Writer) {
 			for _, f := range x.Foreground {
 				fmt.Fprintf(w, "%s at %d/s\tidle p50 %s\tp99 %s ms\tduring p50 %s\tp99 %s ms\tp99 ratio %s\t\n", f.Operation, f.PerS,
-					short(f.IdleP50MS), short(f.IdleP99MS), short(f.DuringP50MS), short(f.DuringP99MS), short(f.DuringP99MS/max(f.IdleP99MS, 1e-3)))
+					short(f.IdleP50MS), short(f.IdleP99MS), short(f.DuringP50MS), short(f.DuringP99MS), short(f.ratio()))
 			}
 		})
 	}

@@ -76,7 +76,7 @@ func (r *run) deliver(ctx context.Context, server *endpoint, c *collector, to re
 	}
 	defer c.forget()
 	if to.to == toNATS {
-		stop, err := r.nats.follow(ctx, c.note)
+		stop, err := r.nats.follow(ctx, r.nats.name, r.nats.subject, c.note)
 		if err != nil {
 			return x, err
 		}
@@ -86,7 +86,7 @@ func (r *run) deliver(ctx context.Context, server *endpoint, c *collector, to re
 		return x, err
 	}
 	cpu := server.cpuEach()
-	w := c.expect(keyMark, 0, &plan{first: time.Now(), items: r.Items, millis: true})
+	w := c.expect(keyMark, 0, &plan{first: time.Now(), items: r.Items})
 	uuid, err := server.createMapping(ctx, arn, to)
 	if err != nil {
 		return x, err

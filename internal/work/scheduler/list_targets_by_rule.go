@@ -2,8 +2,7 @@ package scheduler
 
 import (
 	"context"
-	"slices"
-	"strings"
+	"sort"
 )
 
 // ListTargetsByRule lists the targets of a rule, sorted by ID.
@@ -23,7 +22,7 @@ func (s *Scheduler) ListTargetsByRule(ctx context.Context, in *ListTargetsByRule
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(r.Targets, func(a, b RuleTarget) int { return strings.Compare(*a.Id, *b.Id) })
+	sort.Slice(r.Targets, func(i, j int) bool { return *r.Targets[i].Id < *r.Targets[j].Id })
 	page, next := pageOf(l, r.Targets, func(t RuleTarget) string { return *t.Id })
 	return &ListTargetsByRuleOutput{Targets: page, NextToken: next}, nil
 }
