@@ -14,20 +14,23 @@ import (
 //
 // The length of the pause follows the latency that calls see. The pause itself measures that: if it
 // ends late, woken goroutines wait for a processor. With free processors the reaper uses a fifth of
-// one. If more than one pause in a hundred ends late, its share falls, to a third of that at the
-// least. A removal costs more than this share, since stream readers and compactions follow it.
+// one. If more than one pause in a hundred ends late, its share falls, to a ninth at the least. A
+// removal costs more than this share, since stream readers and compactions follow it, and while a
+// compaction writes, the sync of a call takes up to ten times as long.
 //
 // Once the backlog is older than patience, the pauses shrink in proportion to its age. So a load
 // that adds ever more deadlines cannot delay it for ever.
 type pace struct {
 	calls int64   // that read or wrote items, by the last pause
+	left  int     // pauses, if no further call comes
 	share float64 // the pause's length divided by the slice's
 }
 
 const (
 	shareLeast = 4
-	shareMost  = 12
+	shareMost  = 8
 	shareUp    = 1.5
+	pausesLeft = 10 // pauses after a call, since steady calls do not come after every slice
 	shareDown  = 0.995
 	pauseMost  = 8 * time.Millisecond
 	// later than a system with work for every processor wakes a thread at worst
@@ -35,13 +38,16 @@ const (
 	patience     = 5 * time.Second
 )
 
-// giveWay pauses if items were read or written since the last pause. worked is the duration of the
+// giveWay pauses if items were read or written since the last pauses. worked is the duration of the
 // slice, and age the age of the oldest entry left.
 func (p *pace) giveWay(ctx context.Context, calls int64, worked, age time.Duration) {
-	if calls == p.calls {
+	if calls != p.calls {
+		p.calls, p.left = calls, pausesLeft
+	}
+	if p.left == 0 {
 		return
 	}
-	p.calls = calls
+	p.left--
 	p.share = max(p.share, shareLeast)
 	pause := min(time.Duration(float64(worked)*p.share), pauseMost)
 	if age > patience {

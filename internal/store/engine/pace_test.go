@@ -23,8 +23,13 @@ func TestPace(t *testing.T) {
 		if got := pause(1, time.Microsecond); got != shareLeast*time.Microsecond {
 			t.Errorf("pauses %s with processors to spare", got)
 		}
+		for range pausesLeft - 1 {
+			if got := pause(1, time.Microsecond); got == 0 {
+				t.Error("the pauses end soon after a call")
+			}
+		}
 		if got := pause(1, time.Millisecond); got != 0 {
-			t.Errorf("pauses %s without a new call", got)
+			t.Errorf("pauses %s long after a call", got)
 		}
 		for range 100 {
 			p.learn(2 * pauseCrowded)
