@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -168,11 +169,11 @@ func settled(samples iter.Seq2[Sample, error], newest bool) iter.Seq2[Sample, er
 	return func(yield func(Sample, error) bool) {
 		var alike []Sample
 		give := func() (more bool) {
-			slices.SortStableFunc(alike, func(a, b Sample) int {
+			sort.SliceStable(alike, func(i, j int) bool {
 				if newest {
-					return byKeyAndDevice(&b, &a)
+					i, j = j, i
 				}
-				return byKeyAndDevice(&a, &b)
+				return byKeyAndDevice(&alike[i], &alike[j]) < 0
 			})
 			for i, s := range alike {
 				if i > 0 && s.Device == alike[i-1].Device {

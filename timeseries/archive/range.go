@@ -1,7 +1,6 @@
 package archive
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/mayflydb/mayfly/timeseries"
@@ -173,7 +173,7 @@ func joined(names []string, read map[string]*deviceFile, newest bool) (samples [
 	for _, name := range slices.Backward(names) {
 		samples = append(samples, read[name].samples...)
 	}
-	slices.SortStableFunc(samples, func(a, b timeseries.Sample) int { return cmp.Compare(a.Key, b.Key) })
+	sort.SliceStable(samples, func(i, j int) bool { return samples[i].Key < samples[j].Key })
 	samples = slices.CompactFunc(samples, func(a, b timeseries.Sample) bool { return a.Key == b.Key })
 	if newest {
 		slices.Reverse(samples)

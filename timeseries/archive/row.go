@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -138,7 +139,9 @@ const (
 // sameRow reports whether two rows of one file are equal.
 func sameRow(a, b *row) bool {
 	sorted := func(r *row) []value {
-		return slices.SortedFunc(slices.Values(r.values), func(a, b value) int { return cmp.Compare(a.column, b.column) })
+		values := slices.Clone(r.values)
+		sort.Slice(values, func(i, j int) bool { return values[i].column < values[j].column })
+		return values
 	}
 	return inFile(a, b) == 0 && a.metadata == b.metadata && slices.Equal(sorted(a), sorted(b))
 }

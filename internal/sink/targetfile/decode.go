@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -49,7 +50,7 @@ func (d *decoder) complainAll(at places, kind string, err error) {
 // complaint returns one error with the first maxMistakes faults by line, of which there must be
 // one.
 func (d *decoder) complaint() error {
-	slices.SortStableFunc(d.wrong, func(a, b mistake) int { return a.line - b.line })
+	sort.SliceStable(d.wrong, func(i, j int) bool { return d.wrong[i].line < d.wrong[j].line })
 	if len(d.wrong) == 1 {
 		return fmt.Errorf("line %d: %s", d.wrong[0].line, d.wrong[0].text)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -170,7 +171,7 @@ func cutTables(tables []pebble.SSTableInfo) (parts []keyRange) {
 	if len(tables) == 0 {
 		return nil
 	}
-	slices.SortFunc(tables, func(a, b pebble.SSTableInfo) int { return bytes.Compare(a.Smallest.UserKey, b.Smallest.UserKey) })
+	sort.Slice(tables, func(i, j int) bool { return bytes.Compare(tables[i].Smallest.UserKey, tables[j].Smallest.UserKey) < 0 })
 	lower, last, size := tables[0].Smallest.UserKey, tables[0].Largest.UserKey, uint64(0)
 	for _, table := range tables {
 		if next := table.Smallest.UserKey; size >= healSlice && bytes.Compare(lower, next) < 0 {

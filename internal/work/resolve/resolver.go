@@ -3,7 +3,7 @@ package resolve
 import (
 	"cmp"
 	"fmt"
-	"slices"
+	"sort"
 	"strings"
 
 	"github.com/mayflydb/mayfly/internal/option"
@@ -45,7 +45,7 @@ func New(mappings []target.Mapping, unmapped *deliver.Lane, advice string) *Reso
 		parts := strings.Split(m.ARN, "*")
 		r.patterns = append(r.patterns, pattern{parts, len(m.ARN) - len(parts) + 1, lane})
 	}
-	slices.SortStableFunc(r.patterns, func(a, b pattern) int { return b.size - a.size })
+	sort.SliceStable(r.patterns, func(i, j int) bool { return r.patterns[i].size > r.patterns[j].size })
 	return r
 }
 
