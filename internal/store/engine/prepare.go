@@ -15,7 +15,7 @@ import (
 //
 // Preparing changes nothing: not the store, not the marks, not what a read answers. At the instant
 // the reaper collects the due entries as always. For an entry with a prepared removal it skips the
-// read if no commit has changed the stripe since.
+// read if no write has changed the stripe since.
 
 const (
 	// An entry this near makes the preparer begin. It prepares all entries up to prepareTo, so it
