@@ -51,11 +51,7 @@ var ErrNotLoopback = errors.New("not on this machine; a load test may disturb ot
 // open returns the endpoint, unless its URL is malformed or it is on another machine without
 // permission. It does not connect to the endpoint.
 func (r Remote) open(ctx context.Context, allowRemote bool) (*endpoint, error) {
-	u, address, err := parseAddress(r.URL, "http", "80")
-	if err != nil {
-		return nil, err
-	}
-	local, err := allowed(ctx, u, allowRemote)
+	u, address, local, err := serverAddress(ctx, r.URL, "http", "80", allowRemote)
 	if err != nil {
 		return nil, err
 	}
@@ -66,6 +62,14 @@ func (r Remote) open(ctx context.Context, allowRemote bool) (*endpoint, error) {
 		e.pid = listenerPID(u.Port())
 	}
 	return e, nil
+}
+
+// serverAddress parses a server's URL, and refuses another machine unless allowRemote is set.
+func serverAddress(ctx context.Context, text, scheme, port string, allowRemote bool) (u *url.URL, address string, local bool, err error) {
+	if u, address, err = parseAddress(text, scheme, port); err == nil {
+		local, err = allowed(ctx, u, allowRemote)
+	}
+	return u, address, local, err
 }
 
 // parseAddress parses scheme://host, with or without a port. It refuses everything else: a password

@@ -29,11 +29,8 @@ const (
 
 // openNATS connects, and creates the stream.
 func openNATS(ctx context.Context, address, prefix string, allowRemote bool) (*natsServer, error) {
-	u, host, err := parseAddress(address, "nats", "4222")
+	_, host, _, err := serverAddress(ctx, address, "nats", "4222", allowRemote)
 	if err != nil {
-		return nil, err
-	}
-	if _, err := allowed(ctx, u, allowRemote); err != nil {
 		return nil, err
 	}
 	n := &natsServer{url: "nats://" + host, name: prefix + "records", subject: prefix + "records"}

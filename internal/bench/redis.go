@@ -32,11 +32,8 @@ const (
 
 // openRedis connects, and switches notifications about expired keys on until close.
 func openRedis(ctx context.Context, address, prefix string, allowRemote bool) (*redisServer, error) {
-	u, host, err := parseAddress(address, "redis", "6379")
+	_, host, _, err := serverAddress(ctx, address, "redis", "6379", allowRemote)
 	if err != nil {
-		return nil, err
-	}
-	if _, err := allowed(ctx, u, allowRemote); err != nil {
 		return nil, err
 	}
 	s := &redisServer{address: host, prefix: prefix, about: Endpoint{Name: "Redis", URL: "redis://" + host, Notes: []string{"keyspace notifications"}}}

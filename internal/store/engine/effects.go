@@ -20,7 +20,8 @@ func (s *slice) effectsOf(a *armed) (effects, error) {
 			s.checkUnread(a)
 		}
 		r.keys, r.due = append(r.keys, a.key.bytes()), a.removal
-		return r, s.recordKeysOnly(a, &r)
+		err := s.recordKeysOnly(a, &r)
+		return r, err
 	}
 	value, found, err := get(s.t.e.kv, a.key.bytes())
 	if err != nil {

@@ -713,9 +713,12 @@ func TestIdleIsFree(t *testing.T) {
 			tab := d.table("events", s.shape, by(x))
 			d.put(tab, item("pk", "a", "sk", 1, "ttl", int(e.Now()/1000)+2*86400))
 			synctest.Wait()
-			before := e.queue.Passes()
+			before, ahead := e.queue.Passes(), e.soon.Passes()
 			time.Sleep(24 * time.Hour)
 			synctest.Wait()
+			if n := e.soon.Passes() - ahead; n > 1 {
+				t.Errorf("the queue of preparers looked %d times in a day with nothing due", n)
+			}
 			if n := e.queue.Passes() - before; n > 1 {
 				t.Errorf("the due queue looked %d times in a day with nothing due", n)
 			}
