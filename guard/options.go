@@ -187,8 +187,8 @@ type Options struct {
 	Removals *Removals
 	// Concurrency is how many removals are under way at most. Default: 64. Range: 1 to 1,024.
 	Concurrency int
-	// Batch is the number of removals in a transaction, each conditional; 0 removes one by one.
-	// Range: 0 to 100; the published sweepers use 25.
+	// Batch is how many due items a transaction removes at most, each on its condition; 0 removes one
+	// by one. Range: 0 to 100, or BatchFree.
 	Batch int
 	// DryRun removes nothing, and reports the removals that would happen.
 	DryRun bool
@@ -301,7 +301,7 @@ func (o Options) check() error {
 		all.Join(errScheduleLimits)
 	}
 	all.AddIf(o.Concurrency < 1 || o.Concurrency > 1024, "Concurrency", "%d is not between 1 and 1,024", o.Concurrency)
-	all.AddIf(o.Batch < 0 || o.Batch > 100, "Batch", "%d is not between 0 and 100", o.Batch)
+	all.AddIf(o.Batch != BatchFree && (o.Batch < 0 || o.Batch > 100), "Batch", "%d is not between 0 and 100", o.Batch)
 	all.AddIf(o.Mark != "" && (o.Mark == o.Attribute || o.Mark == o.Version), "Mark", "%q is an attribute with another use", o.Mark)
 	all.AddIf(o.Batch > 0 && (o.Mark != "" || o.Archive != nil), "Batch", "a mark or an archive needs removals one by one")
 	all.AddIf(o.Batch > 0 && o.Undo != nil, "Undo", "a journal needs removals one by one, without Batch")

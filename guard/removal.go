@@ -75,7 +75,7 @@ func (g *Guard) pump(ctx context.Context, jobs chan<- []armed.Removal) error {
 			}
 			continue
 		}
-		allowed, used := g.allowance.reserve(max(g.o.Batch, 1))
+		allowed, used := g.allowance.reserve(g.batchMax())
 		if used {
 			g.fail(g.allowance.problem())
 			<-ctx.Done()

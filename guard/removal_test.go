@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"github.com/mayflydb/mayfly/guard/internal/armed"
@@ -275,6 +276,72 @@ func TestBatches(t *testing.T) {
 	}
 	if singles := len(tap.of("DeleteItem")); singles > 11 {
 		t.Errorf("%d items were removed one by one", singles)
+	}
+}
+
+// withoutWaits returns a client of streams to which the server does not show that it is a mayfly.
+func withoutWaits(c *dynamodbstreams.Client) *dynamodbstreams.Client {
+	return dynamodbstreams.New(c.Options(), func(o *dynamodbstreams.Options) {
+		to := o.HTTPClient
+		o.HTTPClient = through(func(r *http.Request) (*http.Response, error) {
+			answer, err := to.Do(r)
+			if err == nil {
+				answer.Header.Del(headerWait)
+			}
+			return answer, err
+		})
+	})
+}
+
+// Transactions are used by themselves only at a mayfly, which the stream's answers show, and only if
+// nothing needs removals one by one.
+func TestBatchFree(t *testing.T) {
+	changes := func(f func(*Options)) func(*world, *Options) {
+		return func(_ *world, o *Options) { f(o) }
+	}
+	for name, c := range map[string]struct {
+		change func(*world, *Options)
+		free   bool
+	}{
+		"stream":        {changes(func(*Options) {}), true},
+		"one by one":    {changes(func(o *Options) { o.Batch = 0 }), false},
+		"scan":          {changes(func(o *Options) { o.Strategy = Scan }), false},
+		"mark":          {changes(func(o *Options) { o.Mark = "gone" }), false},
+		"write units":   {changes(func(o *Options) { o.MaxWCU = 1e6 }), false},
+		"rate":          {changes(func(o *Options) { o.MaxRate = 1e6 }), false},
+		"archive":       {changes(func(o *Options) { o.Archive = &archived{} }), false},
+		"other servers": {func(w *world, o *Options) { o.Streams = withoutWaits(o.Streams) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, overHTTP)
+			tap := w.tapped()
+			o := w.options(Stream)
+			o.Batch = BatchFree
+			c.change(w, &o)
+			o.DB = w.db
+			r := w.start(o)
+			<-r.Ready()
+			const count = 100
+			w.fill("i", count, w.in(5))
+			if o.Strategy == Stream {
+				r.awaitCount(Armed, count)
+			}
+			w.advance(5 * time.Second)
+			r.awaitCount(Removed, count)
+			var batches int
+			tap.mu.Lock()
+			defer tap.mu.Unlock()
+			for _, call := range tap.calls {
+				if in, ok := call.in.(*dynamodb.TransactWriteItemsInput); ok {
+					if first := in.TransactItems[0].Delete; first != nil && *first.TableName == worldTable {
+						batches++
+					}
+				}
+			}
+			if (batches > 0) != c.free {
+				t.Errorf("%d transactions have removed items", batches)
+			}
+		})
 	}
 }
 

@@ -70,6 +70,9 @@ func (g *Guard) limitAnswer(ctx context.Context, in middleware.DeserializeInput,
 		return out, meta, &silence{middleware.GetOperationName(ctx), limit}
 	}
 	if answer, ok := out.RawResponse.(*smithyhttp.Response); ok && answer != nil && err == nil {
+		if answer.Header.Get(headerWait) != "" {
+			g.free.Store(true)
+		}
 		switch granted := waitOf(answer.Header.Get(headerWait)); {
 		case granted < wait:
 			g.waits.Store(int64(granted)) // no more than that is granted

@@ -46,6 +46,7 @@ type Guard struct {
 
 	// what the endpoint does not support
 	noTransactions    atomic.Bool
+	free              atomic.Bool // the endpoint is a mayfly: it has transactions, and does not charge for them
 	noConsistentReads atomic.Bool // of leases; see weak_reads.go
 
 	readiness    readiness

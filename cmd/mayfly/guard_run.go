@@ -40,7 +40,7 @@ type guardRunCommand struct {
 	AuditRCU    float64       `name:"audit-rcu" help:"Most read units a second for the audit, a slow scan that finds overdue items which the strategy missed; 0 switches it off." default:"5" placeholder:"N"`
 	AuditEvery  time.Duration `help:"Least time between the beginnings of two audits of a table, from 1m to 8760h." default:"24h"`
 	Concurrency int           `help:"Parallel removals, up to 1,024." default:"64"`
-	Batch       int           `help:"Removals in one transaction, up to 100; 0 uses no transactions." default:"0"`
+	Batch       batchSize     `help:"Removals in one transaction, up to 100; 0 uses no transactions. auto uses them at a mayfly whose stream guard reads, where they are free, and not elsewhere: Amazon charges twice for them." placeholder:"N" default:"auto"`
 	limitFlags
 	DryRun  bool   `help:"Remove nothing; report what would be removed."`
 	Mark    string `help:"Attribute to set to the TTL value right before the removal, so that stream readers can tell expiries from deletions." placeholder:"NAME"`
@@ -144,7 +144,7 @@ func (c guardRunCommand) check() error {
 func (c guardRunCommand) options(e *endpoint) guard.Options {
 	o := guard.Options{
 		DB: e.dynamodb(), Streams: e.streams(), Attribute: c.Attribute, Version: c.Version, IndexName: c.Index, Granularity: c.Granularity, Shards: c.Shards, Period: c.Period,
-		Partitions: c.Partitions, Segments: c.Segments, MaxRCU: c.MaxRCU, MaxWCU: c.MaxWCU, Concurrency: c.Concurrency, Batch: c.Batch, DryRun: c.DryRun, Mark: c.Mark, Role: c.SchedulerRole, DeadLetters: c.SchedulerQueue,
+		Partitions: c.Partitions, Segments: c.Segments, MaxRCU: c.MaxRCU, MaxWCU: c.MaxWCU, Concurrency: c.Concurrency, Batch: int(c.Batch), DryRun: c.DryRun, Mark: c.Mark, Role: c.SchedulerRole, DeadLetters: c.SchedulerQueue,
 		MaxSkew: c.MaxSkew, LocalClock: c.localClock(), Lease: c.Lease, AuditEvery: c.AuditEvery, Owner: c.worker(), Alone: c.Alone,
 	}
 	if o.AuditRCU = c.AuditRCU; c.AuditRCU == 0 {
