@@ -91,6 +91,8 @@ func TestMessages(t *testing.T) {
 		{"serve --host 0.0.0.0 --port 0", "other machines can reach 0.0.0.0, and no credentials are configured: anyone could read and change the data", "set --access-key and --secret-key, or listen on 127.0.0.1, or add --insecure-listen on a trusted network"},
 		{"guard --table t --strategy scna", `--strategy: "scna" is not one of auto, stream, index, schedule, scan`, ""},
 		{"guard --table t --table t", "--table t is given twice", "give each table once"},
+		{"guard --table t --batch some", `--batch: "some" is neither a number nor auto`, ""},
+		{"guard --table t --batch -1", `--batch: "-1" is neither a number nor auto`, ""},
 		{"guard --table t --batch 200", "--batch: 200 is not between 0 and 100", "mayfly guard run --help"},
 		{"guard --table t --endpoint nonsense", `invalid endpoint "nonsense"`, "use a URL such as http://127.0.0.1:8000, or aws for Amazon's service"},
 		{"schedule next --at noon", `--at: invalid time "noon"; use 2030-01-01T12:00:00, 2030-01-01T12:00:00Z, 2030-01-01T12:00:00+01:00, "in 5m" or now`, ""},

@@ -21,9 +21,10 @@ import (
 // Once the backlog is older than patience, the pauses shrink in proportion to its age. So a load
 // that adds ever more deadlines cannot delay it for ever.
 type pace struct {
-	calls int64   // that read or wrote items, by the last pause
-	left  int     // pauses, if no further call comes
-	share float64 // the pause's length divided by the slice's
+	calls int64         // that read or wrote items, by the last pause
+	left  int           // pauses, if no further call comes
+	share float64       // the pause's length divided by the slice's
+	since clock.Elapsed // the last slice with a backlog behind it; nil: there was none
 }
 
 const (
@@ -36,11 +37,22 @@ const (
 	// later than a system with work for every processor wakes a thread at worst
 	pauseCrowded = 3 * time.Millisecond
 	patience     = 5 * time.Second
+	// a backlog that is this much newer than the last one is another: earlier calls do not delay it
+	pauseForgets = 100 * time.Millisecond
 )
 
-// giveWay pauses if items were read or written since the last pauses. worked is the duration of the
-// slice, and age the age of the oldest entry left.
+// begin begins a slice. Without it the first items of a whole second would wait for calls that ended
+// seconds before.
+func (p *pace) begin(calls int64) {
+	if p.since == nil || p.since() > pauseForgets {
+		p.calls, p.left = calls, 0
+	}
+}
+
+// giveWay pauses if items were read or written in this backlog, during the last pauses or slices.
+// worked is the duration of the slice, and age the age of the oldest entry left.
 func (p *pace) giveWay(ctx context.Context, calls int64, worked, age time.Duration) {
+	defer func() { p.since = clock.Stopwatch() }()
 	if calls != p.calls {
 		p.calls, p.left = calls, pausesLeft
 	}

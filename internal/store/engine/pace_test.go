@@ -46,8 +46,21 @@ func TestPace(t *testing.T) {
 		if got := pause(4, time.Microsecond); got != shareLeast*time.Microsecond {
 			t.Errorf("pauses %s once there are processors again", got)
 		}
+		time.Sleep(pauseForgets)
+		p.begin(5)
+		if got := pause(5, time.Microsecond); got == 0 {
+			t.Error("a short gap in the backlog ends the pauses")
+		}
+		time.Sleep(pauseForgets + 1)
+		p.begin(6)
+		if got := pause(6, time.Millisecond); got != 0 {
+			t.Errorf("a new backlog pauses %s for calls before it", got)
+		}
+		if got := pause(7, time.Microsecond); got != shareLeast*time.Microsecond {
+			t.Errorf("pauses %s for a call in a new backlog", got)
+		}
 		age = 10 * patience
-		if got := pause(5, time.Second); got != pauseMost/10 {
+		if got := pause(8, time.Second); got != pauseMost/10 {
 			t.Errorf("pauses %s while its backlog grows old", got)
 		}
 	})

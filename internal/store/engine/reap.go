@@ -30,10 +30,11 @@ type reaper struct {
 
 // Drain reaps one slice of the entries due at now, and returns the instant of the next entry.
 func (r *reaper) Drain(ctx context.Context, now int64) (next int64, err error) {
-	elapsed := clock.Stopwatch()
+	e, elapsed := r.t.e, clock.Stopwatch()
+	e.pace.begin(e.calls.items.Load())
 	next, err = r.drain(now)
 	if next <= now {
-		r.t.e.pace.giveWay(ctx, r.t.e.calls.items.Load(), elapsed(), time.Duration(now-next)*time.Millisecond)
+		e.pace.giveWay(ctx, e.calls.items.Load(), elapsed(), time.Duration(now-next)*time.Millisecond)
 	}
 	return next, err
 }
