@@ -44,9 +44,9 @@ type Guard struct {
 	items     atomic.Int64 // of the table, as the endpoint has last counted
 	waits     atomic.Int64 // ns: how long a wait GetRecords asks for at most; see boundWait
 
-	// what the endpoint does not support
+	// what answers have shown of the endpoint
 	noTransactions    atomic.Bool
-	free              atomic.Bool // the endpoint is a mayfly: it has transactions, and does not charge for them
+	free              atomic.Bool // transactions cost no more than single removals, as at a mayfly
 	noConsistentReads atomic.Bool // of leases; see weak_reads.go
 
 	readiness    readiness
