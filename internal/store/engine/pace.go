@@ -13,7 +13,7 @@ import (
 // of the due queue.
 //
 // The length of the pause follows the latency that calls see. The pause itself measures that: if it
-// ends late, woken goroutines wait for a processor. With free processors the reaper uses a fifth of
+// ends late, woken goroutines wait for a processor. With free processors the reaper uses 18 % of
 // one. If more than one pause in a hundred ends late, its share falls, to a ninth at the least. A
 // removal costs more than this share, since stream readers and compactions follow it, and while a
 // compaction writes, the sync of a call takes up to ten times as long.
@@ -28,7 +28,7 @@ type pace struct {
 }
 
 const (
-	shareLeast = 4
+	shareLeast = 4.5
 	shareMost  = 8
 	shareUp    = 1.5
 	pausesLeft = 10 // pauses after a call, since steady calls do not come after every slice

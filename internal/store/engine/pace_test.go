@@ -10,6 +10,7 @@ import (
 // is old.
 func TestPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		const least = shareLeast * 1000 // nanoseconds, after a slice of a microsecond
 		var p pace
 		var age time.Duration
 		pause := func(calls int64, took time.Duration) time.Duration {
@@ -20,7 +21,7 @@ func TestPace(t *testing.T) {
 		if got := pause(0, time.Millisecond); got != 0 {
 			t.Errorf("pauses %s without a call", got)
 		}
-		if got := pause(1, time.Microsecond); got != shareLeast*time.Microsecond {
+		if got := pause(1, time.Microsecond); got != least {
 			t.Errorf("pauses %s with processors to spare", got)
 		}
 		for range pausesLeft - 1 {
@@ -43,7 +44,7 @@ func TestPace(t *testing.T) {
 		for range 1000 {
 			p.learn(0)
 		}
-		if got := pause(4, time.Microsecond); got != shareLeast*time.Microsecond {
+		if got := pause(4, time.Microsecond); got != least {
 			t.Errorf("pauses %s once there are processors again", got)
 		}
 		time.Sleep(pauseForgets)
@@ -56,7 +57,7 @@ func TestPace(t *testing.T) {
 		if got := pause(6, time.Millisecond); got != 0 {
 			t.Errorf("a new backlog pauses %s for calls before it", got)
 		}
-		if got := pause(7, time.Microsecond); got != shareLeast*time.Microsecond {
+		if got := pause(7, time.Microsecond); got != least {
 			t.Errorf("pauses %s for a call in a new backlog", got)
 		}
 		age = 10 * patience

@@ -148,6 +148,7 @@ func pebbleOptions(o Options) *pebble.Options {
 		MemTableStopWritesThreshold: memTablesMax,
 		L0CompactionThreshold:       4, // 2 costs a put 15 % more CPU and makes queries 5 % cheaper
 		L0StopWritesThreshold:       stopWritesAt(o.Durability),
+		BytesPerSync:                128 << 10, // at 512 KB, the p99 of PutItem beside a burst is a tenth higher
 	}
 	for i := range p.Levels {
 		p.Levels[i].BlockSize = 8 << 10
