@@ -406,11 +406,11 @@ func TestAuditWaits(t *testing.T) {
 		want("a worker had one that is gone", true)
 		report("a", 120_000, 0)
 		want("this worker had one", true)
+		must(t, r.stop()) // a running guard reads its options
 		r.o.DryRun = true
 		want("a dry run", true)
 		report("b", 0, 0)
 		want("a dry run of two", false)
-		must(t, r.stop())
 	})
 }
 
