@@ -68,3 +68,27 @@ func TestLibraryLinksNoTargets(t *testing.T) {
 		t.Errorf("the library links the clients of %q", got)
 	}
 }
+
+// mayfly links no large library that only mayfly-full needs, and of AWS's services only those that hold
+// tables and schedules, and those from which the SDK gets credentials.
+func TestSmallProgramLinks(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "./cmd/mayfly").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const services = "github.com/aws/aws-sdk-go-v2/service/"
+	allowed := []string{"dynamodb", "dynamodbstreams", "internal", "scheduler", "signin", "sso", "ssooidc", "sts"}
+	for line := range strings.Lines(string(out)) {
+		path := strings.TrimSpace(line)
+		if name, is := strings.CutPrefix(path, services); is {
+			if name, _, _ = strings.Cut(name, "/"); !slices.Contains(allowed, name) {
+				t.Errorf("mayfly links %s", path)
+			}
+		}
+		for _, large := range []string{"github.com/twmb/", "github.com/parquet-go/", "github.com/nats-io/", "github.com/rabbitmq/", module + "/internal/bench", module + "/timeseries/archive"} {
+			if strings.HasPrefix(path, large) {
+				t.Errorf("mayfly links %s", path)
+			}
+		}
+	}
+}

@@ -14,19 +14,19 @@ import (
 // textMatches are the files that match or cut the texts of errors, with the reasons. Errors of our own
 // are recognized by their types.
 var textMatches = map[string]string{
-	"cmd/mayfly/endpoint.go":           "the SDK has no type for a machine without a role",
-	"timeseries/fromnats/fromnats.go":  "a NATS server sends a refused permission as text only",
-	"internal/store/kv/bad_blocks.go":  "Pebble has no type with the offset of a damaged block",
-	"internal/store/kv/raw_table.go":   "puts the text on one line",
-	"planner/prices.go":                "removes the name of the YAML library",
-	"internal/command/file.go":         "removes the name of the YAML library",
-	"internal/sink/targetfile/load.go": "removes the name of the YAML library",
-	"internal/work/declare/plain.go":   "removes the name of the YAML library",
-	"cmd/mayfly/schedule_document.go":  "removes the name of the JSON library",
-	"internal/front/wire/call.go":      "removes the name of the JSON library",
-	"internal/bench/nats.go":           "removes the name of the NATS library",
-	"cmd/mayfly/cli.go":                "removes our own name, which the program prints already",
-	"cmd/mayfly/advice.go":             "replaces the SDK's words within a wrapped error",
+	"internal/program/endpoint.go":          "the SDK has no type for a machine without a role",
+	"timeseries/fromnats/fromnats.go":       "a NATS server sends a refused permission as text only",
+	"internal/store/kv/bad_blocks.go":       "Pebble has no type with the offset of a damaged block",
+	"internal/store/kv/raw_table.go":        "puts the text on one line",
+	"planner/prices.go":                     "removes the name of the YAML library",
+	"internal/command/file.go":              "removes the name of the YAML library",
+	"internal/sink/targetfile/load.go":      "removes the name of the YAML library",
+	"internal/work/declare/plain.go":        "removes the name of the YAML library",
+	"internal/program/schedule_document.go": "removes the name of the JSON library",
+	"internal/front/wire/call.go":           "removes the name of the JSON library",
+	"internal/bench/nats.go":                "removes the name of the NATS library",
+	"internal/program/cli.go":               "removes our own name, which the program prints already",
+	"internal/program/advice.go":            "replaces the SDK's words within a wrapped error",
 }
 
 // Code that matches the text of an error breaks without notice when the message is improved.

@@ -67,7 +67,7 @@ var wings = map[string]wing{
 		why:   "a strategy sees guard through an interface, and no other strategy; the audit sees none; of the database it needs how a number is read",
 	},
 	"internal/sink": {
-		floors: []string{"targetfile", "aws kafka nats rabbitmq", ".", "aws/lambdatest sinktest"},
+		floors: []string{"kinds sourcefile", "targetfile", "aws kafka nats rabbitmq", ".", "aws/lambdatest sinktest"},
 		may:    []string{"internal/constraint", "internal/option", "internal/sdk/functions", "internal/sdk/sinks", "internal/work/retry", "target"},
 		why:    sinkWhy,
 	},
@@ -76,6 +76,15 @@ var wings = map[string]wing{
 			"bench brokertest command demo faulttest testkit", "chart clock constraint durable invariant option sdk sdk/functions sdk/objects sdk/sinks skew", "sdk/options",
 		},
 		why: "leaves are used by all wings and know none",
+	},
+	"internal/program": {
+		floors: []string{"full", "."},
+		may: []string{
+			"", "guard", "guard/journal", "guard/strict", "internal/chart", "internal/clock", "internal/command", "internal/demo", "internal/front/...",
+			"internal/option", "internal/sdk", "internal/sdk/functions", "internal/sink/targetfile", "internal/work/...", "lifecycle", "planner", "target", "timeseries",
+		},
+		tests: []string{"conformance", "internal/bench", "internal/brokertest", "internal/program/full", "internal/testkit", "timeseries/archive"},
+		why:   "the program is wiring: it uses the library as anyone would, and no large library",
 	},
 	"timeseries": {
 		floors: []string{"archive/bucket", "archive fromkafka fromkinesis fromnats", "."},
@@ -131,7 +140,12 @@ var exceptions = map[string]exception{
 	"internal/work/template": {may: []string{"internal/store/dynamo"}, why: "of the database it needs only how a string is quoted in JSON"},
 	"internal/work/cron":     {not: []string{"internal/clock"}, why: "schedule expressions are arithmetic: the time is an argument"},
 
-	"internal/clock":      {tests: []string{"internal/testkit"}, why: "leaves know none; a sleep is measured with the helper of other tests"},
+	"internal/clock": {tests: []string{"internal/testkit"}, why: "leaves know none; a sleep is measured with the helper of other tests"},
+	"internal/sink/targetfile": {
+		not:   []string{"internal/sink/aws", "internal/sink/kafka", "internal/sink/nats", "internal/sink/rabbitmq"},
+		tests: []string{"internal/sink/aws", "internal/sink/kafka", "internal/sink/kinds", "internal/sink/nats", "internal/sink/rabbitmq"},
+		why:   "the small program reads files of targets, and links no broker's client",
+	},
 	"internal/sink/aws":   {tests: []string{"internal/front/sigv4"}, why: sinkWhy},
 	"internal/bench":      {may: []string{"internal/store/kv", "internal/work/retry"}, why: "the bench is a client of any endpoint, and compares it with the bare store"},
 	"internal/sdk/sinks":  {tests: []string{"internal/sdk/functions", "internal/sdk/objects"}, why: "leaves know none; one test compares the clients of all"},
@@ -145,14 +159,12 @@ var exceptions = map[string]exception{
 		},
 		why: "the root is wiring: packages below it decide the meaning of a request, and the toolkits are built on it",
 	},
-	"cmd/mayfly": {
-		may: []string{
-			"", "guard", "guard/journal", "guard/strict", "internal/bench", "internal/chart", "internal/clock", "internal/command", "internal/demo", "internal/front/...",
-			"internal/option", "internal/sdk", "internal/sdk/functions", "internal/sink/targetfile", "internal/work/...", "lifecycle", "planner", "target", "timeseries/...",
-		},
-		tests: []string{"conformance", "internal/brokertest", "internal/testkit"},
-		why:   "main is wiring: it uses the library as anyone would",
+	"internal/program/full": {
+		may: []string{"internal/bench", "internal/sink/kinds", "internal/sink/sourcefile", "timeseries/..."},
+		why: "what needs a large library, for mayfly-full",
 	},
+	"cmd/mayfly":      {may: []string{"internal/program"}, why: "main is the program without parts"},
+	"cmd/mayfly-full": {may: []string{"internal/program", "internal/program/full"}, why: "main is the program with all parts"},
 	"cmd/mayfly-lambda": {
 		may:   []string{"guard", "internal/clock", "internal/sdk"},
 		tests: []string{"", "internal/sink/aws/lambdatest"},
@@ -208,10 +220,10 @@ var bans = []ban{
 		why: "inside the server there are our own types; the SDK is for what could run elsewhere"},
 	{path: "github.com/aws/aws-lambda-go/lambda", only: []string{"cmd/mayfly-lambda", "internal/sink/aws/lambdatest"}, why: "only main is a function; a library has handlers"},
 	{path: "github.com/aws/aws-lambda-go/events", only: []string{"cmd/mayfly-lambda", "guard"}, why: "Lambda's form of records is for functions"},
-	{path: "github.com/nats-io", only: []string{"internal/sink/nats", "internal/bench", "internal/work/trigger", "cmd/mayfly", "timeseries/fromnats"}, tests: true, why: sinkWhy},
+	{path: "github.com/nats-io", only: []string{"internal/sink/nats", "internal/bench", "internal/work/trigger", "internal/program", "timeseries/fromnats"}, tests: true, why: sinkWhy},
 	{path: "github.com/nats-io", only: []string{"internal/sink/nats", "internal/bench", "timeseries/fromnats"}, why: sinkWhy + "; the bench reads what was delivered"},
 	{path: "github.com/nats-io/nats-server", only: []string{}, why: "servers run in tests only: linked, it would make the program half as large again"},
-	{path: "github.com/twmb/franz-go", only: []string{"internal/sink/kafka", "timeseries/fromkafka", "cmd/mayfly"}, tests: true, why: sinkWhy},
+	{path: "github.com/twmb/franz-go", only: []string{"internal/sink/kafka", "timeseries/fromkafka", "internal/program"}, tests: true, why: sinkWhy},
 	{path: "github.com/twmb/franz-go", only: []string{"internal/sink/kafka", "timeseries/fromkafka"}, why: sinkWhy},
 	{path: "github.com/parquet-go", only: []string{"timeseries/archive"}, tests: true, why: "only who keeps an archive links Parquet"},
 	{path: "github.com/aws/aws-sdk-go-v2/service/s3", only: []string{"internal/sdk/objects", "timeseries/archive/bucket"}, tests: true, why: "only who keeps an archive in a bucket links S3"},
@@ -234,7 +246,7 @@ var tellsTime = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc",
 // mayTellTime are the packages that use them outside tests: the clock, main, the suite and the
 // bench, which wait for endpoints elsewhere, the root, which passes the wall clock to wire, where
 // signatures age, and what only tests import.
-var mayTellTime = []string{"internal/clock", "cmd/mayfly", "conformance", "internal/bench", "", "internal/brokertest"}
+var mayTellTime = []string{"internal/clock", "internal/program", "internal/program/full", "conformance", "internal/bench", "", "internal/brokertest"}
 
 // source is a Go file of the tree.
 type source struct {

@@ -144,7 +144,7 @@ func promtool(t *testing.T, dir, rules, tests string) {
 var metricName = regexp.MustCompile(`\b(mayfly_[a-z0-9_]+|TimeToLiveDeletedItemCount)\b`)
 
 // TestDashboard: each panel asks for something of ours. That it is there to be asked for is
-// cmd/mayfly's TestMetricsExist.
+// internal/program's TestMetricsExist.
 func TestDashboard(t *testing.T) {
 	all := panels(t)
 	for _, p := range all {

@@ -17,18 +17,12 @@
 //	mayfly lifecycle    entities whose states change at set times
 //	mayfly plan         compute capacity and cost of a workload
 //	mayfly version      the version of this program
+//
+// It has everything but what needs large libraries: targets at AWS's services and at brokers,
+// archives of Parquet files, sources of series at brokers, and bench. For a command line that needs
+// one of these it starts mayfly-full.
 package main
 
-import (
-	"context"
-	"os"
-	"os/signal"
-	"syscall"
-)
+import "github.com/mayflydb/mayfly/internal/program"
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
-}
+func main() { program.Main(program.Parts{}) }

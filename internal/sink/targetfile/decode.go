@@ -20,8 +20,19 @@ import (
 // decoder quotes values, which may be secrets, and names Go types, which mean nothing to the file's
 // author; so this package has its own.
 type decoder struct {
-	env   func(string) (string, bool)
-	wrong []mistake
+	env     func(string) (string, bool)
+	kinds   []Kind
+	missing string // a kind in the document that is known by its name only
+	wrong   []mistake
+}
+
+// kindNames returns the names of the kinds of targets, in order.
+func (d *decoder) kindNames() (names []string) {
+	for _, k := range d.kinds {
+		names = append(names, k.Name)
+	}
+	slices.Sort(names)
+	return names
 }
 
 // mistake is one fault of a file.
@@ -197,16 +208,35 @@ func (d *decoder) pairs(node *yaml.Node, each func(key string, line int, value *
 func (d *decoder) settings(v reflect.Value, node *yaml.Node, at places) {
 	fields := settingsOf(v.Type())
 	d.pairs(node, func(key string, line int, value *yaml.Node) {
-		i, known := fields[key]
-		if !known {
-			names := slices.Sorted(maps.Keys(fields))
+		below := places{at.lines, append(slices.Clip(at.root), key)}
+		if i, known := fields[key]; known {
+			d.into(v.Field(i), value, below)
+		} else if e, ok := v.Addr().Interface().(*entry); !ok || !d.ofKind(e, key, value, below) {
+			names := slices.Collect(maps.Keys(fields))
+			if ok {
+				names = append(names, d.kindNames()...)
+			}
+			slices.Sort(names)
 			d.complain(line, "unknown setting %s; use one of %s", key, strings.Join(names, ", "))
 			return
 		}
-		below := places{at.lines, append(slices.Clip(at.root), key)}
-		d.into(v.Field(i), value, below)
 		at.lines[below.path(nil)] = line // the line of the name, where a reader looks for it
 	})
+}
+
+// ofKind decodes the settings of a target's kind. ok is false if there is no such kind.
+func (d *decoder) ofKind(e *entry, name string, node *yaml.Node, at places) (ok bool) {
+	i := slices.IndexFunc(d.kinds, func(k Kind) bool { return k.Name == name })
+	if i < 0 {
+		return false
+	}
+	if e.kind = d.kinds[i]; e.kind.settings == nil {
+		d.missing = name
+		return true
+	}
+	e.settings = e.kind.settings()
+	d.into(reflect.ValueOf(e.settings).Elem(), node, at)
+	return true
 }
 
 // names decodes a mapping into a map of texts.

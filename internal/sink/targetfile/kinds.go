@@ -2,69 +2,53 @@ package targetfile
 
 import (
 	"context"
+	"fmt"
 
-	"github.com/mayflydb/mayfly/internal/sink/aws"
-	"github.com/mayflydb/mayfly/internal/sink/kafka"
-	"github.com/mayflydb/mayfly/internal/sink/nats"
-	"github.com/mayflydb/mayfly/internal/sink/rabbitmq"
 	"github.com/mayflydb/mayfly/target"
 )
 
-// entry is one target of a file. The field of its kind is set.
-type entry struct {
-	ARN    string
-	Name   string
-	Limits target.Limits
-
-	AWS      *aws.Config
-	Exec     *target.ExecOptions
-	Kafka    *kafka.Config
-	NATS     *nats.Config
-	RabbitMQ *rabbitmq.Config `yaml:"rabbitmq"`
-	Webhook  *target.WebhookOptions
+// Kind is a kind of target that a file can name. Without make it is known only by its name: see
+// MissingKindError.
+type Kind struct {
+	Name     string
+	batch    int // the default of limits.batch
+	settings func() any
+	make     func(ctx context.Context, settings any, limits *target.Limits, o Options) (target.Target, error)
 }
 
-// kind is a kind of target. To add one: a field of entry, and a line in kinds.
-type kind struct {
-	name  string
-	batch int // the default of limits.batch
-	make  func(context.Context, *entry, Options) (target.Target, error)
-}
+// ManyAtOnce is the default of limits.batch for targets that deliver several in the time of one.
+const ManyAtOnce = 100
 
-const (
-	manyAtOnce = 100 // for targets that deliver several in the time of one
-	awsAtOnce  = 10  // the batch limit of SQS and others
-)
-
-var kinds = []kind{
-	{"aws", awsAtOnce, func(ctx context.Context, e *entry, o Options) (target.Target, error) {
-		e.AWS.Self, e.AWS.Logger = o.Self, o.Logger
-		return aws.New(ctx, *e.AWS)
-	}},
-	{"exec", 1, func(_ context.Context, e *entry, _ Options) (target.Target, error) {
-		return target.NewExec(*e.Exec)
-	}},
-	{"kafka", manyAtOnce, func(_ context.Context, e *entry, _ Options) (target.Target, error) {
-		return kafka.New(*e.Kafka)
-	}},
-	{"nats", manyAtOnce, func(_ context.Context, e *entry, _ Options) (target.Target, error) {
-		return nats.New(*e.NATS)
-	}},
-	{"rabbitmq", manyAtOnce, func(_ context.Context, e *entry, _ Options) (target.Target, error) {
-		return rabbitmq.New(*e.RabbitMQ)
-	}},
-	{"webhook", 1, func(_ context.Context, e *entry, o Options) (target.Target, error) {
-		e.Webhook.Now = o.Now
-		if e.Webhook.Mode == target.Batched && e.Limits.Batch == 0 {
-			e.Limits.Batch = manyAtOnce
-		}
-		return target.NewWebhook(*e.Webhook)
-	}},
-}
-
-func kindNames() (names []string) {
-	for _, k := range kinds {
-		names = append(names, k.name)
+// NewKind returns a kind whose settings in a file are the fields of S, and whose targets make makes.
+// batch is the default of limits.batch.
+func NewKind[S any](name string, batch int, make func(context.Context, *S, *target.Limits, Options) (target.Target, error)) Kind {
+	return Kind{
+		name, batch,
+		func() any { return new(S) },
+		func(ctx context.Context, settings any, limits *target.Limits, o Options) (target.Target, error) {
+			return make(ctx, settings.(*S), limits, o)
+		},
 	}
-	return names
+}
+
+// MissingKindError is the error for a file that names a kind of target which this program knows only
+// by its name.
+type MissingKindError struct{ Kind string }
+
+func (e *MissingKindError) Error() string {
+	return fmt.Sprintf("this program has no targets of the kind %s", e.Kind)
+}
+
+// ownKinds are the kinds that every program has: they need no client of a broker or a service.
+var ownKinds = []Kind{
+	NewKind("exec", 1, func(_ context.Context, s *target.ExecOptions, _ *target.Limits, _ Options) (target.Target, error) {
+		return target.NewExec(*s)
+	}),
+	NewKind("webhook", 1, func(_ context.Context, s *target.WebhookOptions, limits *target.Limits, o Options) (target.Target, error) {
+		s.Now = o.Now
+		if s.Mode == target.Batched && limits.Batch == 0 {
+			limits.Batch = ManyAtOnce
+		}
+		return target.NewWebhook(*s)
+	}),
 }

@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"math"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -21,7 +23,8 @@ import (
 
 // Options are the program's settings for the targets of a file.
 type Options struct {
-	Now func() time.Time // real time, for the signatures of webhooks
+	Kinds []Kind           // kinds of targets besides exec and webhook
+	Now   func() time.Time // real time, for the signatures of webhooks
 	// addresses, host:port, at which the program itself listens: no target of AWS's services may
 	// lead there
 	Self   []string
@@ -69,12 +72,25 @@ type file struct {
 	Targets []entry
 }
 
+// entry is one target of a file.
+type entry struct {
+	ARN    string
+	Name   string
+	Limits target.Limits
+
+	kind     Kind
+	settings any // of its kind
+}
+
 // parse creates the targets of a file's text.
 func parse(ctx context.Context, text []byte, o Options) ([]target.Mapping, func() error, error) {
 	var f file
 	d, list, err := decode(text, &f, o)
 	if err != nil {
 		return nil, nil, err
+	}
+	if d.missing != "" {
+		return nil, nil, &MissingKindError{d.missing}
 	}
 	var m maker
 	if len(d.wrong) == 0 {
@@ -96,7 +112,7 @@ func decode(text []byte, value any, o Options) (*decoder, places, error) {
 	if err != nil {
 		return nil, places{}, err
 	}
-	d := &decoder{env: o.Env}
+	d := &decoder{env: o.Env, kinds: slices.Concat(ownKinds, o.Kinds)}
 	if d.env == nil {
 		d.env = os.LookupEnv
 	}
@@ -166,7 +182,7 @@ func (m *maker) check(d *decoder, f file, list places) {
 		}
 		names[e.Name] = at.line("name")
 		checkLimits(d, e.Limits, at)
-		if names := kindNames(); len(at.present(names)) != 1 {
+		if names := d.kindNames(); len(at.present(names)) != 1 {
 			d.complain(at.line(), "a target needs exactly one of %s; this one has %s", strings.Join(names, ", "), listOf(at.present(names)))
 		}
 	}
@@ -196,21 +212,51 @@ func checkLimits(d *decoder, l target.Limits, at places) {
 func (m *maker) make(ctx context.Context, d *decoder, f file, list places, o Options) {
 	for i := range f.Targets {
 		e := &f.Targets[i]
-		at := list.under("targets", i)
-		for _, k := range kinds {
-			if !at.has(k.name) {
-				continue
-			}
-			to, err := k.make(ctx, e, o)
-			if err != nil {
-				d.complainAll(at, k.name, err)
-				continue
-			}
-			e.Limits.Batch = cmp.Or(e.Limits.Batch, k.batch)
-			if c, ok := to.(io.Closer); ok {
-				m.closers = append(m.closers, c)
-			}
-			m.mappings = append(m.mappings, target.Mapping{ARN: e.ARN, Target: to, Limits: e.Limits, Name: e.Name})
+		to, err := e.kind.make(ctx, e.settings, &e.Limits, o)
+		if err != nil {
+			d.complainAll(list.under("targets", i), e.kind.Name, err)
+			continue
+		}
+		e.Limits.Batch = cmp.Or(e.Limits.Batch, e.kind.batch)
+		if c, ok := to.(io.Closer); ok {
+			m.closers = append(m.closers, c)
+		}
+		m.mappings = append(m.mappings, target.Mapping{ARN: e.ARN, Target: to, Limits: e.Limits, Name: e.Name})
+	}
+}
+
+// ReadOne decodes a YAML or JSON file with the settings of exactly one of the fields of the struct behind
+// value. what is what the struct stands for, in messages: "a source". check then checks the settings.
+func ReadOne(path, what string, value any, o Options, check func() error) error {
+	text, err := readFile(path)
+	if err != nil {
+		return err
+	}
+	if err := readOne(text, what, value, o, check); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+func readOne(text []byte, what string, value any, o Options, check func() error) error {
+	d, at, err := decode(text, value, o)
+	if err != nil {
+		return err
+	}
+	names := slices.Sorted(maps.Keys(settingsOf(reflect.TypeOf(value).Elem())))
+	present := at.present(names)
+	switch {
+	case len(d.wrong) > 0:
+	case len(present) != 1:
+		last := len(names) - 1
+		d.complain(at.line(), "%s needs exactly one of %s and %s; this one has %s", what, strings.Join(names[:last], ", "), names[last], listOf(present))
+	default:
+		if err := check(); err != nil {
+			d.complainAll(at, present[0], err)
 		}
 	}
+	if len(d.wrong) > 0 {
+		return d.complaint()
+	}
+	return nil
 }

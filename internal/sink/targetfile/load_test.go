@@ -17,6 +17,7 @@ import (
 
 	"github.com/mayflydb/mayfly/internal/sink/aws"
 	"github.com/mayflydb/mayfly/internal/sink/kafka"
+	"github.com/mayflydb/mayfly/internal/sink/kinds"
 	"github.com/mayflydb/mayfly/internal/sink/nats"
 	"github.com/mayflydb/mayfly/internal/sink/rabbitmq"
 	"github.com/mayflydb/mayfly/internal/sink/targetfile"
@@ -33,8 +34,9 @@ func load(t testing.TB, text string) ([]target.Mapping, error) {
 		t.Fatal(err)
 	}
 	mappings, shut, err := targetfile.Load(t.Context(), path, targetfile.Options{
-		Now:  time.Now,
-		Self: []string{"127.0.0.1:8000"},
+		Kinds: kinds.All,
+		Now:   time.Now,
+		Self:  []string{"127.0.0.1:8000"},
 		Env: func(name string) (string, bool) {
 			value, set := map[string]string{"SECRET": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "EMPTY": "", "BAD": "hunter2"}[name]
 			return value, set

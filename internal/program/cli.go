@@ -1,0 +1,115 @@
+package program
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/mayflydb/mayfly/internal/command"
+)
+
+// cli is the command line: one field for each command, the most used first.
+type cli struct {
+	Serve       serveCommand       `cmd:"" group:"Server" help:"Serve the DynamoDB API, in memory or on disk."`
+	Demo        demoCommand        `cmd:"" group:"Server" help:"Watch weather readings expire to the millisecond, then try the server yourself."`
+	Check       checkCommand       `cmd:"" group:"Server" help:"Check a database directory for damage."`
+	Salvage     salvageCommand     `cmd:"" group:"Server" help:"Copy what can still be read of a damaged directory, and list the losses."`
+	Healthcheck healthcheckCommand `cmd:"" group:"Server" help:"Report whether a running server is ready, for probes of containers."`
+	Bench       benchCommand       `cmd:"" group:"Server" help:"Measure this server, or any DynamoDB endpoint, beside two references."`
+
+	Schedule   scheduleCommand   `cmd:"" group:"Schedules and triggers" help:"Create, list and fire schedules (the EventBridge Scheduler API)."`
+	Trigger    triggerCommand    `cmd:"" group:"Schedules and triggers" help:"Call a target when items of a table change or expire (Lambda event source mappings)."`
+	Reminder   reminderCommand   `cmd:"" group:"Schedules and triggers" help:"List reminders: calls at the times that items name."`
+	Deadletter deadletterCommand `cmd:"" group:"Schedules and triggers" help:"List, show, redrive and delete dead letters: deliveries that failed for good."`
+	Recorded   recordedCommand   `cmd:"" group:"Schedules and triggers" help:"Show deliveries to targets that are not mapped."`
+	Worker     workerCommand     `cmd:"" group:"Schedules and triggers" help:"Run schedules, triggers, reminders and lifecycles for another DynamoDB endpoint."`
+
+	Guard guardCommand `cmd:"" group:"Guard" help:"Remove expired items on time from tables in Amazon DynamoDB or another endpoint."`
+
+	Series    seriesCommand    `cmd:"" group:"Toolkits" help:"Time series: ingest readings, show the latest, ranges, rollups and plots."`
+	Lifecycle lifecycleCommand `cmd:"" group:"Toolkits" help:"Lifecycles: entities whose states change at set times."`
+	Plan      planCommand      `cmd:"" group:"Toolkits" help:"Compute what a table needs and costs, in each capacity mode and with each way to expire."`
+
+	Version versionCommand `cmd:"" group:"Other" help:"Print the version of this program."`
+}
+
+// streams are the outputs of a command: results go to out, everything else to err.
+type streams struct {
+	out, err io.Writer
+}
+
+const (
+	exitOK    = 0
+	exitError = 1 // the command failed
+	exitUsage = 2 // the command line is wrong, or a value in it
+)
+
+// run runs one command line until it is done or ctx is, and returns the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	out := streams{stdout, stderr}
+	if len(args) == 1 && (args[0] == "--version" || args[0] == "-v") {
+		args = []string{"version"}
+	}
+	parser := command.New(command.Program{Name: "mayfly", Help: "A DynamoDB-compatible database in which items expire exactly at their deadlines.", Env: "MAYFLY", Out: stdout, Err: stderr}, &cli{})
+	selected, err := parser.Parse(args)
+	if wrong, ok := errors.AsType[*command.Usage](err); ok {
+		err = &advised{error: err, next: wrong.Next, exit: exitUsage}
+	}
+	if err != nil || selected == nil { // nil: help was printed
+		return report(stderr, err)
+	}
+	err = selected.(runner).Run(ctx, out)
+	if missing, ok := errors.AsType[*missingPart](err); ok {
+		code, err := handOver(missing, args)
+		return cmp.Or(report(stderr, err), code)
+	}
+	return report(stderr, err)
+}
+
+// runner is a command. The text of its method Help, if it has one, is part of --help.
+type runner interface {
+	Run(ctx context.Context, s streams) error
+}
+
+// configFlag is --config.
+type configFlag = command.File
+
+// report prints an error with its advice and returns its exit code.
+func report(stderr io.Writer, err error) int {
+	if err == nil {
+		return exitOK
+	}
+	// Package mayfly begins its errors with its name, as libraries do.
+	fmt.Fprintf(stderr, "mayfly: %s\n", strings.TrimPrefix(err.Error(), "mayfly: "))
+	var a *advised
+	if !errors.As(err, &a) {
+		return exitError
+	}
+	if a.next != "" {
+		fmt.Fprintf(stderr, "  next: %s\n", a.next)
+	}
+	return cmp.Or(a.exit, exitError)
+}
+
+// advised is an error with a next step.
+type advised struct {
+	error
+	next string // "": none
+	exit int    // exit code; 0: exitError
+}
+
+func (a *advised) Unwrap() error { return a.error }
+
+// advise returns an error with a next step.
+func advise(err error, format string, args ...any) error {
+	return &advised{error: err, next: fmt.Sprintf(format, args...)}
+}
+
+// misused returns an error of the command line, such as a wrong value or contradicting flags. next
+// may be empty.
+func misused(err error, next string, args ...any) error {
+	return &advised{error: err, next: fmt.Sprintf(next, args...), exit: exitUsage}
+}

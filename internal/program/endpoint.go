@@ -1,0 +1,287 @@
+package program
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	"github.com/aws/aws-sdk-go-v2/service/scheduler"
+	"github.com/aws/smithy-go/logging"
+
+	"github.com/mayflydb/mayfly/internal/sdk"
+)
+
+// endpointFlags select the endpoint of a command.
+type endpointFlags struct {
+	Endpoint string `help:"Endpoint: http://host:port, or aws for Amazon's service. Default: AWS_ENDPOINT_URL_<SERVICE>, AWS_ENDPOINT_URL, then http://127.0.0.1:8000." placeholder:"URL"`
+	Region   string `help:"Region. Default: from the AWS configuration, then us-east-1." placeholder:"REGION"`
+}
+
+const (
+	endpointAWS     = "aws" // the value of --endpoint that means Amazon's service
+	endpointDefault = "http://127.0.0.1:8000"
+	regionDefault   = "us-east-1"
+)
+
+// endpoint is a server with credentials for it.
+type endpoint struct {
+	url    string // without a slash at the end; empty for Amazon's service
+	config aws.Config
+	clock  *endpointClock // nil before the first request for it
+}
+
+// endpointClock is a reading of an endpoint's clock.
+type endpointClock struct {
+	now   time.Time
+	asked time.Time // by the machine's clock
+	rate  float64   // seconds of the endpoint for one second of the machine
+	ours  bool      // the endpoint is a mayfly server, with a clock of its own
+}
+
+// connect returns the endpoint with its region and credentials. It sends no request, unless a
+// service supplies the credentials. service is the suffix of AWS_ENDPOINT_URL_….
+func (f endpointFlags) connect(ctx context.Context, service string) (*endpoint, error) {
+	e := &endpoint{}
+	if err := e.setURL(f.url(service)); err != nil {
+		return nil, err
+	}
+	// errors already contain the details
+	options := []func(*config.LoadOptions) error{config.WithLogger(logging.Nop{})}
+	if f.Region != "" {
+		options = append(options, config.WithRegion(f.Region))
+	}
+	if e.isLoopback() {
+		options = append(options,
+			// a local endpoint needs no credentials from the metadata service, which may be absent
+			config.WithEC2IMDSClientEnableState(imds.ClientDisabled),
+			config.WithRetryMaxAttempts(1))
+	}
+	var err error
+	if e.config, err = config.LoadDefaultConfig(ctx, options...); err != nil {
+		return nil, fmt.Errorf("read the AWS configuration: %w", err)
+	}
+	if e.isLoopback() {
+		// the SDK sets a client only if the environment configures certificates
+		if e.config.HTTPClient == nil {
+			e.config.HTTPClient = awshttp.NewBuildableClient()
+		}
+		e.config.HTTPClient = patient{e.config.HTTPClient}
+	}
+	return e, e.complete(ctx)
+}
+
+// widen raises the number of reusable connections to the number of parallel calls. The SDK's client
+// keeps ten.
+func (e *endpoint) widen(calls int) {
+	wider := func(b *awshttp.BuildableClient) *awshttp.BuildableClient {
+		return b.WithTransportOptions(func(t *http.Transport) {
+			t.MaxIdleConnsPerHost = max(t.MaxIdleConnsPerHost, calls)
+			t.MaxIdleConns = max(t.MaxIdleConns, 2*calls)
+		})
+	}
+	switch client := e.config.HTTPClient.(type) {
+	case nil:
+		e.config.HTTPClient = wider(awshttp.NewBuildableClient())
+	case *awshttp.BuildableClient:
+		e.config.HTTPClient = wider(client)
+	case patient:
+		if b, ok := client.HTTPClient.(*awshttp.BuildableClient); ok {
+			e.config.HTTPClient = patient{wider(b)}
+		}
+	}
+}
+
+// patient is an HTTP client that works with immediate answers, as from this machine. The SDK closes
+// the body of a request while net/http still reads it to the end. A closed body of the SDK returns
+// io.EOF from WriteTo, which net/http takes for a failure, and cuts the connection with the rest of
+// the answer. Without WriteTo net/http uses Read, which may return io.EOF.
+type patient struct{ aws.HTTPClient }
+
+func (p patient) Do(request *http.Request) (*http.Response, error) {
+	if request.Body != nil && request.Body != http.NoBody {
+		request = request.Clone(request.Context())
+		request.Body = struct{ io.ReadCloser }{request.Body}
+	}
+	return p.HTTPClient.Do(request)
+}
+
+// errNoCredentials is the error for a machine without credentials.
+var errNoCredentials = errors.New("no credentials")
+
+// complete sets defaults that the machine's configuration lacks.
+func (e *endpoint) complete(ctx context.Context) error {
+	if e.config.Region == "" {
+		if e.isAWS() {
+			return misused(errors.New("no region is configured"), "set --region or AWS_REGION")
+		}
+		e.config.Region = regionDefault
+	}
+	if _, err := e.config.Credentials.Retrieve(ctx); err != nil {
+		if !e.isLoopback() {
+			// no other source was configured
+			if strings.Contains(err.Error(), "no EC2 IMDS role found") {
+				err = nil
+			}
+			return advise(noCredentials(e.name(), err), "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE")
+		}
+		e.config.Credentials = credentials.NewStaticCredentialsProvider("any", "any", "")
+	}
+	return nil
+}
+
+// noCredentials returns the error for an endpoint without credentials. why may be nil.
+func noCredentials(endpoint string, why error) error {
+	if why == nil {
+		return fmt.Errorf("%w for %s", errNoCredentials, endpoint)
+	}
+	return fmt.Errorf("%w for %s: %w", errNoCredentials, endpoint, concise(why))
+}
+
+// url returns the URL of the flag, otherwise the one of the environment, which all clients of AWS
+// read, otherwise the default address of mayfly serve.
+func (f endpointFlags) url(service string) string {
+	for _, s := range []string{f.Endpoint, os.Getenv("AWS_ENDPOINT_URL_" + service), os.Getenv("AWS_ENDPOINT_URL")} {
+		if s != "" {
+			return s
+		}
+	}
+	return endpointDefault
+}
+
+func (e *endpoint) setURL(text string) error {
+	if text == endpointAWS {
+		return nil
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || !isPort(u.Port()) {
+		return misused(fmt.Errorf("invalid endpoint %q", text), "use a URL such as %s, or %s for Amazon's service", endpointDefault, endpointAWS)
+	}
+	e.url = strings.TrimRight(text, "/")
+	return nil
+}
+
+// isPort reports whether a URL may have this port; "" is the scheme's default.
+func isPort(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 16)
+	return text == "" || err == nil && n > 0
+}
+
+func (e *endpoint) isAWS() bool { return e.url == "" }
+
+func (e *endpoint) isLoopback() bool {
+	u, err := url.Parse(e.url)
+	return err == nil && e.url != "" && isLoopback(u.Hostname())
+}
+
+// name returns the endpoint's name in messages.
+func (e *endpoint) name() string {
+	if e.isAWS() {
+		return "Amazon's service in " + e.config.Region
+	}
+	return e.url
+}
+
+// base returns the endpoint for the SDK's clients. It overrides the environment.
+func (e *endpoint) base() *string {
+	if e.isAWS() {
+		return nil
+	}
+	return aws.String(e.url)
+}
+
+func (e *endpoint) scheduler() *scheduler.Client {
+	return sdk.Scheduler(e.config, func(o *scheduler.Options) { o.BaseEndpoint = e.base() })
+}
+
+func (e *endpoint) dynamodb() *dynamodb.Client {
+	return sdk.DynamoDB(e.config, func(o *dynamodb.Options) { o.BaseEndpoint = e.base() })
+}
+
+func (e *endpoint) streams() *dynamodbstreams.Client {
+	return sdk.Streams(e.config, func(o *dynamodbstreams.Options) { o.BaseEndpoint = e.base() })
+}
+
+// now returns the time of the endpoint's clock. mayfly's clock may have been moved; other endpoints
+// have the machine's time.
+func (e *endpoint) now(ctx context.Context) time.Time {
+	e.askClock(ctx)
+	passed := float64(time.Since(e.clock.asked)) * e.clock.rate
+	return e.clock.now.Add(time.Duration(passed)).UTC()
+}
+
+// isMayfly reports whether the endpoint supports mayfly's additions to the AWS APIs.
+func (e *endpoint) isMayfly(ctx context.Context) bool {
+	e.askClock(ctx)
+	return e.clock.ours
+}
+
+// askClock reads the endpoint's clock once. Without an answer the machine's clock is used.
+func (e *endpoint) askClock(ctx context.Context) {
+	if e.clock != nil {
+		return
+	}
+	now := time.Now()
+	e.clock = &endpointClock{now: now, asked: now, rate: 1}
+	if e.isAWS() {
+		return
+	}
+	if c, err := e.getClock(ctx); err == nil {
+		e.clock = c
+	}
+}
+
+// getClock reads /_mayfly/clock, with a signed request if credentials are configured.
+func (e *endpoint) getClock(ctx context.Context) (*endpointClock, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, e.url+"/_mayfly/clock", nil)
+	if err != nil {
+		return nil, err
+	}
+	identity, err := e.config.Credentials.Retrieve(ctx)
+	if err != nil {
+		return nil, err
+	}
+	empty := sha256.Sum256(nil)
+	if err := v4.NewSigner().SignHTTP(ctx, identity, r, hex.EncodeToString(empty[:]), "dynamodb", e.config.Region, time.Now()); err != nil {
+		return nil, err
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	var state struct {
+		NowMS  int64   `json:"now_ms"`
+		Frozen bool    `json:"frozen"`
+		Rate   float64 `json:"rate"`
+	}
+	if err := json.NewDecoder(http.MaxBytesReader(nil, answer.Body, 64<<10)).Decode(&state); err != nil {
+		return nil, err
+	}
+	if answer.StatusCode != http.StatusOK || state.NowMS == 0 {
+		return nil, fmt.Errorf("cannot read the endpoint's clock: it answered %s", answer.Status)
+	}
+	if state.Frozen {
+		state.Rate = 0
+	}
+	return &endpointClock{now: time.UnixMilli(state.NowMS), asked: time.Now(), rate: state.Rate, ours: true}, nil
+}

@@ -1,0 +1,62 @@
+package program
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"syscall"
+)
+
+// listen returns a listener for a port. Port 0 selects a free one.
+func listen(host string, port int) (net.Listener, error) {
+	if port < 0 || port > 65535 {
+		return nil, misused(fmt.Errorf("invalid port %d", port), "use a port from 1 to 65535, or 0 for a free one")
+	}
+	address := net.JoinHostPort(host, strconv.Itoa(port))
+	l, err := net.Listen("tcp", address)
+	switch {
+	case err == nil:
+		return l, nil
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, advise(fmt.Errorf("port %d is in use on %s", port, host),
+			"stop the program that uses it (DynamoDB Local uses 8000 too), or use --port N, or --port 0 for a free one")
+	case errors.Is(err, syscall.EACCES):
+		return nil, advise(fmt.Errorf("no permission to listen on port %d", port), "use a --port above 1023")
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return nil, misused(fmt.Errorf("%s is not an address of this machine", host), "set --host to one of its addresses, or to 0.0.0.0 for all")
+	}
+	return nil, fmt.Errorf("listen on %s: %w", address, err)
+}
+
+// accessFlags are the credentials that a server requires.
+type accessFlags struct {
+	AccessKey string `help:"Access key that requests must be signed with. Default: any credentials are accepted." placeholder:"KEY"`
+	SecretKey string `help:"Secret of the access key." placeholder:"SECRET"`
+}
+
+// check returns an error for half of the credentials, or for none on a host that others can reach.
+func (f accessFlags) check(host string, insecure bool) error {
+	if (f.AccessKey == "") != (f.SecretKey == "") {
+		return misused(errors.New("--access-key and --secret-key need each other"), "set both, or neither")
+	}
+	return checkExposure(host, f.AccessKey != "", insecure)
+}
+
+// checkExposure returns an error if the server would be open to the network without credentials,
+// unless the user insists.
+func checkExposure(host string, credentials, insecure bool) error {
+	if credentials || insecure || isLoopback(host) {
+		return nil
+	}
+	return misused(fmt.Errorf("other machines can reach %s, and no credentials are configured: anyone could read and change the data", host),
+		"set --access-key and --secret-key, or listen on 127.0.0.1, or add --insecure-listen on a trusted network")
+}
+
+func isLoopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}

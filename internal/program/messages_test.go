@@ -1,0 +1,135 @@
+package program
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A wrong command line exits with 2, and the message has the wrong value and the next step. A clear
+// error has no "next:" line.
+func TestMessages(t *testing.T) {
+	t.Setenv("MAYFLY_PORT", "")
+	dir := t.TempDir()
+	file := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	config, broken, prose := file("wrong.yaml", "prot: 1\n"), file("broken.yaml", "not: [yaml"), file("prose.yaml", "hello\n")
+	triggers, lifecycle := file("triggers.yaml", "- {name: a, table: abc, target: x, batch: many}\n"), file("lifecycle.yaml", "lifecycle: a\nstates:\n  - name: [a]\n")
+	for _, test := range []struct{ args, says, next string }{
+		// Commands.
+		{"sevre", `unknown command "sevre"`, "did you mean mayfly serve?"},
+		{"sevre --port 1", `unknown command "sevre"`, "did you mean mayfly serve?"},
+		{"statsu", `unknown command "statsu"`, "did you mean mayfly guard status?"},
+		{"guard statsu --table t", `unknown command "statsu"`, "did you mean mayfly guard status?"},
+		{"schedule lst", `unknown command "lst"`, "did you mean mayfly schedule list?"},
+		{"nonsense", `unknown command "nonsense"`, "mayfly --help"},
+		{"schedule nonsense", `unknown command "nonsense"`, "mayfly schedule --help"},
+		{"serve here", `unexpected argument "here"`, "mayfly serve --help"},
+		{"schedule create", "missing argument <name>", "mayfly schedule create --help"},
+		{"help nonsense", `unknown command "nonsense"`, "mayfly --help"},
+		{"help schedule lst", `unknown command "lst"`, "did you mean mayfly schedule list?"},
+		{"completion tcsh", `no completions for shell "tcsh"`, "use one of bash, zsh, fish, powershell"},
+
+		// Flags.
+		{"serve --hlep", "unknown flag --hlep", "did you mean --help?"},
+		{"serve --prt 1", "unknown flag --prt", "did you mean --port?"},
+		{"guard --tabel t", "unknown flag --tabel", "did you mean --table?"},
+		{"--versio", "unknown flag --versio", "did you mean --version?"},
+		{"serve --cors", "--cors needs a value", "mayfly serve --help"},
+		{"serve --nonsense", "unknown flag --nonsense", "mayfly serve --help"},
+		{"guard", "missing flag: --table=NAME,...", "set --table or MAYFLY_TABLE"},
+		{"trigger create --function f", "missing flag: --table=NAME or --stream=ARN", "set --table or MAYFLY_TABLE, or --stream or MAYFLY_STREAM"},
+		{"trigger create --table t", "missing flag: --function=ARN", "set --function or MAYFLY_FUNCTION"},
+		{"serve --data d --memory", "--data and --memory cannot be used together", ""},
+		{"serve --access-key k", "--access-key and --secret-key need each other", "set both, or neither"},
+		{"serve --config " + config, "config file " + config + ": unknown setting prot; a setting is named as its flag, without the dashes", "did you mean port?"},
+		{"serve --config " + broken, "config file " + broken + " is neither YAML nor JSON: line 1: did not find expected ',' or ']'", ""},
+		{"serve --config " + prose, "config file " + prose + " does not set flags by their names", "write one setting a line, such as port: 8000"},
+
+		// Files.
+		{"serve --port 0 --targets absent.yaml", "targets file: open absent.yaml: no such file or directory", "give the path of an existing file"},
+		{"serve --port 0 --targets " + broken, "targets file " + broken + ": it is neither YAML nor JSON: line 1: did not find expected ',' or ']'", "docs/targets.md explains each setting"},
+		{"serve --port 0 --triggers " + triggers, "triggers file " + triggers + `: the entry at line 1: batch: "many" is not a whole number`, "docs/triggers.md describes the file"},
+		{"schedule import absent.jsonl", "open absent.jsonl: no such file or directory", "give an existing file, or - for standard input"},
+		{"schedule import " + dir, dir + " is a directory", "give an existing file, or - for standard input"},
+		{"plan --writes 1 --prices " + prose, "--prices " + prose + ": the price table cannot be read: line 1: a value stands where an object with prices is expected", "mayfly plan prices > prices.yaml prints a table to edit"},
+		{"lifecycle validate " + lifecycle, "lifecycle: " + lifecycle + ":3:1: a list is not a text", "docs/lifecycle.md explains each setting"},
+		{"bench --merge absent.json --only start", "--merge: open absent.json: no such file or directory", "make a report with mayfly bench --json > absent.json"},
+
+		// Values.
+		{"serve --start yesterday", `--start: invalid time "yesterday"; use 2030-01-01T00:00:00Z or 2030-01-01T00:00:00+01:00`, ""},
+		{"serve --log-level loud", `--log-level: "loud" is not one of debug, info, warn, error`, ""},
+		{"demo --items 0", "--items: 0 is not between 1 and 1000000", "mayfly demo --help"},
+		{"demo --port 0 --items 5000000 --spread 1ms", "--items: 5000000 is not between 1 and 1000000; --spread: 1ms is not between 1s and 1h", "mayfly demo --help"},
+		{"demo --deadline-unit minutes", `--deadline-unit: "minutes" is not one of seconds, milliseconds`, ""},
+		{"demo --port 99999", "invalid port 99999", "use a port from 1 to 65535, or 0 for a free one"},
+		{"healthcheck --port 70000", "invalid port 70000", "use a port from 1 to 65535"},
+		{"healthcheck --url tcp://x", `invalid --url "tcp://x"`, "use an address such as http://127.0.0.1:8000"},
+		{"healthcheck --timeout 0s", "--timeout: 0s is not above 0", "for example --timeout 3s"},
+		{"schedule list --endpoint http://127.0.0.1:70000", `invalid endpoint "http://127.0.0.1:70000"`, "use a URL such as http://127.0.0.1:8000, or aws for Amazon's service"},
+		{"trigger run --stream arn:x --print", `--stream: "arn:x" is not the ARN of a DynamoDB stream`, "mayfly trigger run --help"},
+		{"trigger run --table abc -- nosuchcommand", `command: program "nosuchcommand" not found on the PATH`, ""},
+		{"series ingest abc --format xml", `--format: "xml" is not one of csv, ndjson, influx`, ""},
+		{"series latest s", `series name: "s" is not 3 to 248 of the characters a-z, A-Z, 0-9, "_", "-" and "."`, "mayfly series create --help"},
+		{"bench --connections 0 --rounds 101", "--connections: 0 is not between 1 and 1024; --rounds: 101 is not between 1 and 100", "mayfly bench --help"},
+		{"bench --server-pid 5", "--server-pid works only with --url", "set --url to the server's address"},
+		{"bench --merge absent.json", "--merge needs --only with one or more of schedules, triggers, guard, start", ""},
+		{"serve --port x", `--port: "x" is not a whole number`, "for example --port=8000"},
+		{"serve --port 70000", "invalid port 70000", "use a port from 1 to 65535, or 0 for a free one"},
+		{"serve --log-format xml", `--log-format: "xml" is not one of text, json`, ""},
+		{"serve --cache-bytes much", `--cache-bytes: "much" is not a size; use 4096, 64KB, 64MB or 2GB`, ""},
+		{"serve --durability fsync", `--durability: "fsync" is not one of sync, async, memory`, ""},
+		{"serve --port 0 --shards 1000 --account 12", `--account: "12" is not twelve digits; --shards: 1000 is not between 1 and 64`, "mayfly serve --help"},
+		{"serve --host 0.0.0.0 --port 0", "other machines can reach 0.0.0.0, and no credentials are configured: anyone could read and change the data", "set --access-key and --secret-key, or listen on 127.0.0.1, or add --insecure-listen on a trusted network"},
+		{"guard --table t --strategy scna", `--strategy: "scna" is not one of auto, stream, index, schedule, scan`, ""},
+		{"guard --table t --table t", "--table t is given twice", "give each table once"},
+		{"guard --table t --batch some", `--batch: "some" is neither a number nor auto`, ""},
+		{"guard --table t --batch -1", `--batch: "-1" is neither a number nor auto`, ""},
+		{"guard --table t --batch 200", "--batch: 200 is not between 0 and 100", "mayfly guard run --help"},
+		{"guard --table t --endpoint nonsense", `invalid endpoint "nonsense"`, "use a URL such as http://127.0.0.1:8000, or aws for Amazon's service"},
+		{"schedule next --at noon", `--at: invalid time "noon"; use 2030-01-01T12:00:00, 2030-01-01T12:00:00Z, 2030-01-01T12:00:00+01:00, "in 5m" or now`, ""},
+		{"schedule next --every 5", `--every: "5" is not a duration; use 250ms, 90s, 5m, 1h30m or 2d, up to 100 years`, ""},
+		{"schedule next --every 0s", "--every 0s is not above 0", "for example --every 5m"},
+		{"schedule next --cron */5_*_*_*_*", `schedule expression "cron(*/5 * * * *)": it has 5 fields; a cron expression has six: minutes hours day-of-month month day-of-week year`, "for example cron(*/5 * * * ? *)"},
+		{"schedule next */5_*_*_*_*", `"*/5 * * * *" is neither a schedule's name nor an expression; a cron expression has six fields, as in cron(0 9 ? * MON-FRI *)`, "mayfly schedule next 'cron(*/5 * * * ? *)'"},
+		{"schedule next --every 1m -n 0", "-n 0 is not between 1 and 10000", "for example -n 10"},
+		{"schedule next --every 1m --zone Berlin", `time zone "Berlin": not in the IANA time zone database`, "use a name such as Europe/Berlin, America/New_York or UTC"},
+		{"schedule next", "no time given", "give the name of a schedule, an expression, or --at, --every or --cron"},
+		{"schedule delete", "which schedules? give names, or --all with or without --prefix", "mayfly schedule list"},
+		{"deadletter redrive", "which dead letters? give IDs, or --all with or without --target, --source and --code", "mayfly deadletter list"},
+		{"lifecycle create trial ada email", `invalid attribute "email": use name=value, such as email=ada@example.com`, `a value is a string or JSON: n=5, paid=true, tags=["a"]`},
+		{"plan", "no traffic", "set --writes and --reads-eventual, or --shape FILE"},
+		{"plan --writes -1", "writes: -1 is not between 0 and 1e+09 a second", "mayfly plan --help"},
+	} {
+		args := strings.Fields(test.args)
+		for i := range args {
+			args[i] = strings.ReplaceAll(args[i], "_", " ")
+		}
+		want := "mayfly: " + test.says + "\n"
+		if test.next != "" {
+			want += "  next: " + test.next + "\n"
+		}
+		var out, wrong bytes.Buffer
+		if code := run(context.Background(), args, &out, &wrong); code != exitUsage || wrong.String() != want || out.Len() > 0 {
+			t.Errorf("mayfly %s exits with %d:\n%s%swant\n%s", strings.Join(args, " "), code, out.String(), wrong.String(), want)
+		}
+	}
+}
+
+// The program alone, and a group of commands, show their help.
+func TestHelpAlone(t *testing.T) {
+	for args, part := range map[string]string{"": "Schedules and triggers:\n  schedule ", "schedule": "Commands:\n  schedule create "} {
+		var out, wrong bytes.Buffer
+		if code := run(context.Background(), strings.Fields(args), &out, &wrong); code != exitOK || wrong.Len() > 0 || !strings.Contains(out.String(), part) {
+			t.Errorf("mayfly %s exits with %d:\n%s%s", args, code, out.String(), wrong.String())
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package program
+
+import (
+	"testing"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/work/cron"
+)
+
+func berlin(t *testing.T) *time.Location {
+	t.Helper()
+	zone, err := cron.Zone("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return zone
+}
+
+func TestMoment(t *testing.T) {
+	now := func() time.Time { return time.Date(2030, 1, 1, 12, 0, 0, 123_456_789, time.UTC) }
+	for text, want := range map[string]string{
+		"2030-01-01T12:00:00":           "2030-01-01 11:00:00Z", // the clocks of Berlin
+		"2030-07-01T12:00:00.250":       "2030-07-01 10:00:00.250Z",
+		"2030-07-01 12:00":              "2030-07-01 10:00:00Z",
+		"2030-07-01":                    "2030-06-30 22:00:00Z",
+		"2030-03-31T02:30:00":           "2030-03-31 01:30:00Z", // skipped: as if the clocks had not been moved
+		"2030-10-27T02:30:00":           "2030-10-27 00:30:00Z", // shown twice: the first
+		"2030-01-01T12:00:00Z":          "2030-01-01 12:00:00Z",
+		"2030-01-01 12:00:00+05:30":     "2030-01-01 06:30:00Z",
+		"2030-01-01T12:00:00.0000001Z":  "2030-01-01 12:00:00.001Z", // rounded up
+		"2030-01-01T12:00:00.250-01:00": "2030-01-01 13:00:00.250Z",
+		"now":                           "2030-01-01 12:00:00.124Z",
+		"in 5m":                         "2030-01-01 12:05:00.124Z",
+		"+250ms":                        "2030-01-01 12:00:00.374Z",
+		"in 1 day 12 hours":             "2030-01-03 00:00:00.124Z",
+	} {
+		m, err := readMoment(text, berlin(t), now)
+		if err != nil || utcText(m.at) != want {
+			t.Errorf("%q is %s, %v; want %s", text, utcText(m.at), err, want)
+		}
+	}
+	for _, text := range []string{"", "noon", "5m", "in", "in ", "+", "2030-02-30", "2030-01-01T25:00:00", "2030-01-01T12:00:60", "2030-01-01T12", "2030-01-01T12:00.5",
+		"2030-01-01T12:00:00.1234", "1969-01-01T00:00:00", "30-01-01", "2030-01-01T12:00:00 Europe/Berlin"} {
+		if m, err := readMoment(text, berlin(t), now); err == nil {
+			t.Errorf("%q is %s", text, utcText(m.at))
+		}
+	}
+}
+
+// Plain expressions are used where they are exact enough, and mayfly's where they are not.
+func TestWhen(t *testing.T) {
+	now := func() time.Time { return time.Date(2030, 1, 1, 12, 0, 0, 123_000_000, time.UTC) }
+	whole := func() time.Time { return now().Truncate(time.Second) }
+	aws := func(f whenFlags) (when, error) { return f.read(now, false, false) }
+	ours := func(f whenFlags) (when, error) { return f.read(now, true, true) }
+	other := func(f whenFlags) (when, error) { return f.read(now, true, false) }
+	round := func(f whenFlags) (when, error) { return f.read(whole, true, true) }
+	for _, c := range []struct {
+		flags whenFlags
+		read  func(whenFlags) (when, error)
+		want  string // expression and zone; empty: an error
+	}{
+		{whenFlags{At: "2030-01-01T12:00:00"}, aws, "at(2030-01-01T12:00:00) UTC"},
+		{whenFlags{At: "2030-01-01T12:00"}, ours, "at(2030-01-01T12:00:00) UTC"},
+		{whenFlags{At: "2030-01-01T12:00:00.250"}, ours, "instant(2030-01-01T12:00:00.250) UTC"},
+		{whenFlags{At: "2030-01-01T12:00:00.000"}, aws, "at(2030-01-01T12:00:00) UTC"},
+		{whenFlags{At: "2030-01-01T12:00:00.250"}, aws, ""},
+		{whenFlags{At: "2030-01-01T12:00:00Z", Zone: "Europe/Berlin"}, aws, "at(2030-01-01T13:00:00) Europe/Berlin"},
+		{whenFlags{At: "2030-10-27T02:30:00+02:00", Zone: "Europe/Berlin"}, aws, "at(2030-10-27T02:30:00) Europe/Berlin"},
+		{whenFlags{At: "2030-10-27T02:30:00+01:00", Zone: "Europe/Berlin"}, aws, ""}, // the second time that the clocks show it
+		{whenFlags{At: "2030-10-27T02:30:00+01:00"}, aws, "at(2030-10-27T01:30:00) UTC"},
+		{whenFlags{At: "in 5m"}, ours, "instant(2030-01-01T12:05:00.123) UTC"},
+		{whenFlags{At: "in 5m"}, round, "at(2030-01-01T12:05:00) UTC"},
+		{whenFlags{At: "in 5m"}, aws, "at(2030-01-01T12:05:01) UTC"}, // never early
+		{whenFlags{At: "in 5m"}, other, "at(2030-01-01T12:05:01) UTC"},
+		{whenFlags{Every: new(span(5 * time.Minute))}, aws, "rate(5 minutes) UTC"},
+		{whenFlags{Every: new(span(time.Minute))}, aws, "rate(1 minute) UTC"},
+		{whenFlags{Every: new(span(90 * time.Minute))}, aws, "rate(90 minutes) UTC"},
+		{whenFlags{Every: new(span(2 * time.Hour))}, aws, "rate(2 hours) UTC"},
+		{whenFlags{Every: new(span(7 * 24 * time.Hour))}, aws, "rate(7 days) UTC"},
+		{whenFlags{Every: new(span(90 * time.Second))}, ours, "every(90 seconds) UTC"},
+		{whenFlags{Every: new(span(250 * time.Millisecond))}, ours, "every(250 milliseconds) UTC"},
+		{whenFlags{Every: new(span(time.Second))}, ours, "every(1 second) UTC"},
+		{whenFlags{Every: new(span(time.Second))}, aws, ""},
+		{whenFlags{Every: new(span(5 * time.Millisecond))}, ours, ""}, // too fast
+		{whenFlags{Cron: "0 9 ? * MON-FRI *", Zone: "Europe/Berlin"}, aws, "cron(0 9 ? * MON-FRI *) Europe/Berlin"},
+		{whenFlags{Cron: "0 9 * * *"}, ours, ""},
+		{whenFlags{Expression: "every(10 seconds)"}, ours, "every(10 seconds) UTC"},
+		{whenFlags{Expression: "every(10 seconds)"}, aws, ""},
+		{whenFlags{Expression: "rate(1 day)", Zone: "Mars/Olympus"}, ours, ""},
+		{whenFlags{Every: new(span(time.Minute)), Start: "yesterday"}, ours, ""},
+		{whenFlags{}, ours, ""},
+	} {
+		w, err := c.read(c.flags)
+		if got := w.expression + " " + w.zone; (err != nil) != (c.want == "") || err == nil && got != c.want {
+			t.Errorf("%+v: %s, %v; want %s", c.flags, got, err, c.want)
+		}
+	}
+}

@@ -1,0 +1,194 @@
+package program
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"time"
+
+	"github.com/mayflydb/mayfly"
+	"github.com/mayflydb/mayfly/internal/work/reminder"
+	"github.com/mayflydb/mayfly/internal/work/trigger"
+)
+
+type serveCommand struct {
+	Config configFlag `help:"YAML or JSON file that sets any of these flags by name. The command line and the environment override it." placeholder:"FILE"`
+
+	Port           int      `help:"Port to listen on; 0 chooses a free one and prints it." default:"8000"`
+	Host           string   `help:"Address to listen on." default:"127.0.0.1"`
+	InsecureListen bool     `help:"Allow an address that other machines can reach without credentials."`
+	CORS           []string `name:"cors" help:"Origins whose web pages may call the API, or *. Default: none." placeholder:"ORIGIN"`
+	accessFlags
+
+	Data       string            `help:"Directory of the database, created if missing. Default: keep everything in memory." placeholder:"DIR"`
+	Memory     bool              `help:"Keep everything in memory."`
+	Durability mayfly.Durability `help:"With --data: sync (acknowledged means on disk) or async (a crash of the machine may lose the last writes). Default: sync." default:"default" placeholder:"sync"`
+	CacheBytes byteSize          `help:"Block cache of the store." default:"64MB"`
+
+	Expiry      mayfly.Expiry `help:"For tables without the tag mayfly:expiry: strict (an item is gone at its deadline) or aws (it stays visible until removed, some time after its deadline, as at Amazon)." default:"strict" placeholder:"strict"`
+	ExpiryDelay string        `help:"With --expiry aws: distribution of the removal delays: observed (8 to 30 minutes), fixed:10m or uniform:8m-30m." default:"observed"`
+	ExpirySeed  uint64        `help:"With --expiry aws: random seed of the delays." default:"0"`
+
+	ClockControl *bool         `help:"Allow requests to /_mayfly/clock to move the clock. Default: on in memory, off with --data." negatable:""`
+	Start        time.Time     `help:"Start time of the clock of a new database, such as 2030-01-01T00:00:00Z. Default: now." placeholder:"TIME"`
+	Region       string        `help:"Region in ARNs. Requests for every region are served." default:"us-east-1"`
+	Account      string        `help:"Account number in ARNs." default:"000000000000"`
+	Retention    time.Duration `name:"stream-retention" help:"How long stream records are kept." default:"24h"`
+	HoldBytes    byteSize      `help:"Most stream data to keep longer for schedules and triggers that lag behind. Above it, new schedules are refused; nothing is dropped." default:"8GB"`
+	Shards       int           `help:"Open shards of each table's stream." default:"4"`
+	ShardBytes   byteSize      `help:"Size at which a shard is closed and continued by a child." default:"64MB"`
+
+	targetFlags
+	Triggers     string         `help:"YAML or JSON file of triggers, in addition to those made through the API. See docs/triggers.md." placeholder:"FILE"`
+	Reminders    string         `help:"YAML or JSON file of reminders: calls at times that items name. See docs/reminders.md." placeholder:"FILE"`
+	DatabaseOnly bool           `help:"Serve only the database. mayfly worker and mayfly trigger run can run the schedules, triggers and reminders."`
+	CatchUp      mayfly.CatchUp `help:"Which occurrences missed during downtime fire, unless the schedule or its group sets it: last, all or skip." enum:"last,all,skip" default:"last"`
+	logFlags
+}
+
+func (serveCommand) Help() string {
+	return `Examples:
+
+    mayfly serve
+    mayfly serve --data ./data --port 8000
+    mayfly serve --data ./data --targets targets.yaml --triggers triggers.yaml
+    MAYFLY_DATA=./data mayfly serve --config mayfly.yaml
+    AWS_ENDPOINT_URL=http://127.0.0.1:8000 aws dynamodb list-tables
+
+Every flag can also be set as MAYFLY_<FLAG> in the environment, and by its name in the file. The command line overrides
+the environment, which overrides the file.`
+}
+
+// Run serves until ctx is done or the store fails.
+func (c serveCommand) Run(ctx context.Context, s streams) error {
+	options, err := c.options()
+	if err != nil {
+		return err
+	}
+	moreProcessors()
+	raiseHeap(int64(c.CacheBytes), c.Data == "")
+	options.Logger = c.logger(s.err)
+	listener, err := listen(c.Host, c.Port)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	var shut func() error
+	if options.Targets, shut, err = openTargets(ctx, c.Targets, c.logger(s.err), listener.Addr().String()); err != nil {
+		return err
+	}
+	db, err := mayfly.Open(c.Data, options)
+	if err != nil {
+		return errors.Join(adviseOpen(err, c.Data), shut())
+	}
+	stop, err := runLifecycles(db, options, c.Data == "", s.err)
+	if err != nil {
+		return errors.Join(err, closeDB(db), shut())
+	}
+	fmt.Fprintln(s.out, c.storageText())
+	if c.Expiry == mayfly.ExpiryAWS {
+		fmt.Fprintf(s.out, "--expiry aws: expired items stay visible until removed, after a delay (%s, seed %d)\n", c.ExpiryDelay, c.ExpirySeed)
+	}
+	fmt.Fprintf(s.out, "listening on http://%s\n", listener.Addr())
+	return errors.Join(serveHTTP(ctx, db, listener), stop(), closeDB(db), shut())
+}
+
+// storageText describes where the data is stored.
+func (c serveCommand) storageText() string {
+	switch {
+	case c.Data != "":
+		return "mayfly keeps its data in " + c.Data
+	case c.Memory:
+		return "mayfly keeps its data in memory"
+	}
+	return "mayfly keeps its data in memory and loses it when it stops; --data DIR keeps it, --memory silences this line"
+}
+
+// options returns the options of the flags. mayfly.Open validates them.
+func (c serveCommand) options() (mayfly.Options, error) {
+	o := mayfly.Options{
+		Durability:      c.Durability,
+		Start:           c.Start,
+		Expiry:          c.Expiry,
+		ExpiryDelay:     c.ExpiryDelay,
+		ExpirySeed:      c.ExpirySeed,
+		Region:          c.Region,
+		Account:         c.Account,
+		CORS:            c.CORS,
+		StreamRetention: c.Retention,
+		HoldBytes:       int64(c.HoldBytes),
+		Shards:          c.Shards,
+		ShardBytes:      int64(c.ShardBytes),
+		CatchUp:         c.CatchUp,
+		DatabaseOnly:    c.DatabaseOnly,
+		CacheBytes:      int64(c.CacheBytes),
+		Unmapped:        c.Unmapped,
+	}
+	if c.ClockControl != nil {
+		o.ClockControl = mayfly.ClockControlOff
+		if *c.ClockControl {
+			o.ClockControl = mayfly.ClockControlOn
+		}
+	}
+	triggers, err := readDeclared("triggers", c.Triggers, trigger.ReadSpecs)
+	if err != nil {
+		return o, err
+	}
+	for _, t := range triggers {
+		o.Triggers = append(o.Triggers, mayfly.Trigger(t))
+	}
+	reminders, err := readDeclared("reminders", c.Reminders, reminder.ReadSpecs)
+	if err != nil {
+		return o, err
+	}
+	for _, r := range reminders {
+		o.Reminders = append(o.Reminders, mayfly.Reminder(r))
+	}
+	if c.AccessKey != "" {
+		o.Credentials = []mayfly.Credential{{AccessKey: c.AccessKey, SecretKey: c.SecretKey}}
+	}
+	if c.Data != "" && c.Memory {
+		return o, misused(errors.New("--data and --memory cannot be used together"), "")
+	}
+	return o, c.accessFlags.check(c.Host, c.InsecureListen)
+}
+
+// serveHTTP answers requests until ctx is done, then finishes those in progress. It returns the
+// store's error if the store fails.
+func serveHTTP(ctx context.Context, db *mayfly.DB, listener net.Listener) error {
+	err := db.Serve(ctx, listener)
+	select {
+	case <-db.Failed():
+		return advise(fmt.Errorf("the store has stopped: %w", db.Err()),
+			"check the disk, then start the server again; acknowledged writes are on disk")
+	default:
+		return err
+	}
+}
+
+func closeDB(db *mayfly.DB) error {
+	if err := db.Close(); err != nil {
+		return fmt.Errorf("close the database: %w", err)
+	}
+	return nil
+}
+
+// readDeclared reads a file of triggers or reminders.
+func readDeclared[T any](what, path string, read func(io.Reader) ([]T, error)) ([]T, error) {
+	if path == "" {
+		return nil, nil
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, misused(fmt.Errorf("--%s: %w", what, err), "")
+	}
+	defer file.Close()
+	all, err := read(file)
+	if err != nil {
+		return nil, misused(fmt.Errorf("%s file %s: %w", what, path, err), "docs/%s.md describes the file", what)
+	}
+	return all, nil
+}

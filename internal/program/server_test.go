@@ -1,0 +1,144 @@
+package program
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// served is a real `mayfly serve` in a process of its own.
+type served struct {
+	command *exec.Cmd
+	url     string
+	out     buffer
+	log     buffer
+	read    chan struct{} // closed when all of its output has been read
+	once    sync.Once
+	code    string
+	waitErr error
+}
+
+// startServer starts it on a free port and returns once it listens.
+func startServer(dir string, env []string, args ...string) (*served, error) {
+	return startListening(dir, env, "serve", args...)
+}
+
+// startListening starts a command that listens on a port of its choice.
+func startListening(dir string, env []string, command string, args ...string) (*served, error) {
+	return startPrinting(dir, env, append(append(strings.Fields(command), "--port", "0"), args...)...)
+}
+
+// startPrinting starts a command that prints where it listens.
+func startPrinting(dir string, env []string, args ...string) (*served, error) {
+	s := &served{read: make(chan struct{})}
+	s.command = exec.Command("mayfly", args...)
+	s.command.Dir, s.command.Env, s.command.Stderr = dir, env, &s.log
+	stdout, err := s.command.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.command.Start(); err != nil {
+		return nil, err
+	}
+	lines := bufio.NewReader(stdout)
+	for s.url == "" {
+		line, err := lines.ReadString('\n')
+		io.WriteString(&s.out, line)
+		if err != nil {
+			s.kill()
+			return nil, fmt.Errorf("the server did not start: %w\n%s%s", err, s.printed(), s.logged())
+		}
+		if url, ok := strings.CutPrefix(line, "listening on "); ok {
+			s.url = strings.TrimSpace(url)
+		}
+	}
+	go func() {
+		defer close(s.read)
+		io.Copy(&s.out, lines)
+	}()
+	return s, nil
+}
+
+// callDynamoDB calls the API of DynamoDB, which has to answer with success.
+func callDynamoDB(t *testing.T, url, operation, body string) {
+	t.Helper()
+	r, err := http.NewRequest(http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("X-Amz-Target", "DynamoDB_20120810."+operation)
+	r.Header.Set("Content-Type", "application/x-amz-json-1.0")
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if text, _ := io.ReadAll(answer.Body); answer.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s", operation, text)
+	}
+}
+
+// stop sends the signal and waits for the end. code is the exit code, or the name of the signal
+// that ended the process.
+func (s *served) stop(signal os.Signal) (code string, err error) {
+	if err := s.command.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return "", err
+	}
+	return s.wait()
+}
+
+func (s *served) wait() (code string, err error) {
+	s.once.Do(func() {
+		if s.url != "" {
+			<-s.read
+		}
+		err := s.command.Wait()
+		var exit *exec.ExitError
+		if err != nil && !errors.As(err, &exit) {
+			s.waitErr = err
+			return
+		}
+		status := s.command.ProcessState.Sys().(syscall.WaitStatus)
+		s.code = strconv.Itoa(status.ExitStatus())
+		if status.Signaled() {
+			s.code = status.Signal().String()
+		}
+	})
+	return s.code, s.waitErr
+}
+
+// kill ends it without a chance to do anything.
+func (s *served) kill() {
+	_, _ = s.stop(syscall.SIGKILL)
+}
+
+func (s *served) printed() string { return s.out.String() }
+func (s *served) logged() string  { return s.log.String() }
+
+// buffer can be written and read at the same time.
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}

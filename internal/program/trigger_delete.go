@@ -1,0 +1,35 @@
+package program
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+)
+
+type triggerDeleteCommand struct {
+	UUIDs []string `arg:"" name:"uuid" help:"UUIDs of triggers."`
+	endpointFlags
+}
+
+func (triggerDeleteCommand) Help() string {
+	return `Example:
+
+    mayfly trigger delete 14e0db71-5d35-4eb5-b481-8945cf9d10c2`
+}
+
+// Run deletes triggers.
+func (c triggerDeleteCommand) Run(ctx context.Context, s streams) error {
+	e, err := c.connect(ctx, serviceLambda)
+	if err != nil {
+		return err
+	}
+	client := e.lambda()
+	for _, uuid := range c.UUIDs {
+		if _, err := client.DeleteEventSourceMapping(ctx, &lambda.DeleteEventSourceMappingInput{UUID: &uuid}); err != nil {
+			return e.adviseTrigger(err, uuid)
+		}
+		fmt.Fprintf(s.out, "deleted %s\n", uuid)
+	}
+	return nil
+}
