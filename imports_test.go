@@ -177,7 +177,7 @@ var exceptions = map[string]exception{
 	"conformance": {tests: []string{""}, why: "the suite runs against any endpoint, so it knows clients of the AWS SDK only"},
 	"guard": {
 		may: []string{
-			"guard/internal/...", "guard/journal", "internal/clock", "internal/invariant", "internal/option", "internal/sdk", "internal/skew", "internal/work/ensure", "internal/work/lease", "internal/work/retry",
+			"guard/internal/...", "guard/journal", "internal/clock", "internal/constraint", "internal/invariant", "internal/option", "internal/sdk", "internal/skew", "internal/work/ensure", "internal/work/lease", "internal/work/retry",
 			"target",
 		},
 		tests: []string{"", "conformance", "internal/faulttest", "internal/testkit", "internal/work/attr", "internal/work/consume"},

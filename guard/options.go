@@ -6,7 +6,6 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"github.com/mayflydb/mayfly/guard/internal/stream"
 	"github.com/mayflydb/mayfly/guard/journal"
 	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/constraint"
 	"github.com/mayflydb/mayfly/internal/option"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 	"github.com/mayflydb/mayfly/internal/work/lease"
@@ -69,9 +69,6 @@ func (t Tables) withDefaults() Tables {
 	return t
 }
 
-// tableName is the form of a table's name.
-var tableName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,255}$`)
-
 const (
 	tagsMost     = 50 // of a table
 	tagKeyMost   = 128
@@ -81,7 +78,7 @@ const (
 // check reports all that is wrong with the tables of a guard of the named table.
 func (t Tables) check(all *option.Complaints, guarded string) {
 	for _, own := range []struct{ option, name string }{{"Tables.Leases", t.Leases}, {"Tables.Deadlines", t.Deadlines}} {
-		all.AddIf(!tableName.MatchString(own.name), own.option, "%q is not 3 to 255 letters, digits, dots, dashes and underscores", own.name)
+		all.AddIf(!constraint.IsTable(own.name), own.option, "%q is not 3 to 255 letters, digits, dots, dashes and underscores", own.name)
 		all.AddIf(own.name == guarded, own.option, "%q is the guarded table", own.name)
 	}
 	all.AddIf(t.Leases == t.Deadlines, "Tables.Deadlines", "%q is the table of leases", t.Deadlines)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -85,7 +84,12 @@ func fileName(at time.Time, label string, n int) string {
 	return fmt.Sprintf("%s-%s-%d%s", at.UTC().Format(nameLayout), label, n, suffix)
 }
 
-var versions = regexp.MustCompile(`\.undo[0-9]+$`)
+// hasVersion reports whether a name ends as the names of any version of the format do: ".undo" and a
+// number.
+func hasVersion(name string) bool {
+	head := strings.TrimRight(name, "0123456789")
+	return head != name && strings.HasSuffix(head, ".undo")
+}
 
 // nameTime returns the time in a file's name. ok is false for other files.
 func nameTime(name string) (at time.Time, ok bool) {
@@ -114,7 +118,7 @@ func (j *Journal) Files(ctx context.Context, from, until time.Time) (names []str
 		}
 		for _, name := range some {
 			at, ok := nameTime(name)
-			if !ok || !versions.MatchString(name) || at.Before(first) || at.After(last) {
+			if !ok || !hasVersion(name) || at.Before(first) || at.After(last) {
 				continue
 			}
 			if !strings.HasSuffix(name, suffix) {
