@@ -4,8 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
-	"regexp"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/mayflydb/mayfly/internal/front/sigv4"
 	"github.com/mayflydb/mayfly/internal/option"
@@ -322,12 +323,32 @@ func (o Options) verifier() *sigv4.Verifier {
 	return sigv4.NewVerifier(credentials...)
 }
 
-var (
-	regionForm  = regexp.MustCompile(`^[a-z0-9-]{1,32}$`)
-	accountForm = regexp.MustCompile(`^[0-9]{12}$`)
-	keyForm     = regexp.MustCompile(`^[^/\s]{1,128}$`)
-	originForm  = regexp.MustCompile(`^(\*|https?://[^/\s]+)$`)
+// Characters of options. The checks below are not regular expressions: every program that imports
+// the package would compile those at its start, and a count of 128 makes 128 copies of a class.
+const (
+	digits = "0123456789"
+	spaces = " \t\n\f\r"
 )
+
+// isRegion reports whether s is 1 to 32 lower-case letters, digits and "-".
+func isRegion(s string) bool {
+	return s != "" && len(s) <= 32 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz-"+digits) == ""
+}
+
+// isAccount reports whether s is twelve digits.
+func isAccount(s string) bool { return len(s) == 12 && strings.Trim(s, digits) == "" }
+
+// isAccessKey reports whether s has 1 to 128 characters, without "/" and white space.
+func isAccessKey(s string) bool {
+	return s != "" && utf8.RuneCountInString(s) <= 128 && !strings.ContainsAny(s, "/"+spaces)
+}
+
+// isOrigin reports whether s is "*", or http:// or https:// and a host.
+func isOrigin(s string) bool {
+	scheme, host, found := strings.Cut(s, "://")
+	http := found && (scheme == "http" || scheme == "https")
+	return s == "*" || http && host != "" && !strings.ContainsAny(host, "/"+spaces)
+}
 
 // validate returns all errors of filled-in options, joined.
 func (o Options) validate(dir string) error {
@@ -340,14 +361,14 @@ func (o Options) validate(dir string) error {
 	all.AddIf(o.Expiry < ExpiryStrict || o.Expiry > ExpiryAWS, "Expiry", "unknown value %d", int(o.Expiry))
 	_, err := engine.ParseDelay(o.ExpiryDelay)
 	all.AddIf(err != nil, "ExpiryDelay", "%v", err)
-	all.AddIf(!regionForm.MatchString(o.Region), "Region", "%q is not a region name", o.Region)
-	all.AddIf(!accountForm.MatchString(o.Account), "Account", "%q is not twelve digits", o.Account)
+	all.AddIf(!isRegion(o.Region), "Region", "%q is not a region name", o.Region)
+	all.AddIf(!isAccount(o.Account), "Account", "%q is not twelve digits", o.Account)
 	for i, c := range o.Credentials {
-		all.AddIf(!keyForm.MatchString(c.AccessKey), fmt.Sprintf("Credentials[%d]", i), `an access key has 1 to 128 characters, without "/" or white space`)
+		all.AddIf(!isAccessKey(c.AccessKey), fmt.Sprintf("Credentials[%d]", i), `an access key has 1 to 128 characters, without "/" or white space`)
 		all.AddIf(c.SecretKey == "", fmt.Sprintf("Credentials[%d]", i), "the secret key is empty")
 	}
 	for i, origin := range o.CORS {
-		all.AddIf(!originForm.MatchString(origin), fmt.Sprintf("CORS[%d]", i), `%q is neither "*" nor an origin such as "https://app.example"`, origin)
+		all.AddIf(!isOrigin(origin), fmt.Sprintf("CORS[%d]", i), `%q is neither "*" nor an origin such as "https://app.example"`, origin)
 	}
 	all.AddIf(o.Unmapped < UnmappedDefault || o.Unmapped > UnmappedRefuse, "Unmapped", "unknown value %d", int(o.Unmapped))
 	all.AddIf(o.CatchUp != CatchUpLast && o.CatchUp != CatchUpAll && o.CatchUp != CatchUpSkip, "CatchUp", "%q is not one of last, all, skip", o.CatchUp)
