@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/mayflydb/mayfly/internal/constraint"
 )
@@ -30,8 +31,16 @@ type pattern struct {
 	match func(string) bool
 }
 
+// regexPattern returns a pattern that is compiled at its first use.
 func regexPattern(text string) *pattern {
-	return &pattern{text, regexp.MustCompile(`^(?:` + text + `)$`).MatchString}
+	compiled := form(`^(?:` + text + `)$`)
+	return &pattern{text, func(s string) bool { return compiled().MatchString(s) }}
+}
+
+// form returns a regular expression that is compiled at its first use, so that programs without
+// schedules start without it.
+func form(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }
 
 // classPattern returns a pattern of characters of a class, without the cost of a regular
@@ -60,13 +69,13 @@ var (
 	patternQueue    = regexPattern(`arn:aws(-[a-z]+)?:sqs:[a-z0-9\-]+:\d{12}:[a-zA-Z0-9\-_]+`)
 	patternGroupARN = regexPattern(`arn:aws(-[a-z]+)?:scheduler:[a-z0-9\-]+:\d{12}:schedule-group\/[0-9a-zA-Z-_.]+`)
 	patternSource   = &pattern{`(?=[/\.\-_A-Za-z0-9]+)((?!aws\.).*)|(\$(\.[\w_-]+(\[(\d+|\*)\])*)*)`, isEventSource}
-	eventSourcePath = regexp.MustCompile(`^\$(\.[\w_-]+(\[(\d+|\*)\])*)*$`)
+	eventSourcePath = form(`^\$(\.[\w_-]+(\[(\d+|\*)\])*)*$`)
 )
 
 // isEventSource reports whether s matches the pattern of an event's source, which needs a
 // look-ahead: s begins with certain characters but not with "aws.", or is a path.
 func isEventSource(s string) bool {
-	if eventSourcePath.MatchString(s) {
+	if eventSourcePath().MatchString(s) {
 		return true
 	}
 	return s != "" && (alphanumeric(s[0]) || strings.IndexByte("/.-_", s[0]) >= 0) && !strings.HasPrefix(s, "aws.") && !strings.ContainsAny(s, "\n\r\u0085\u2028\u2029")

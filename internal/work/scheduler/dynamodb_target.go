@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -28,22 +29,23 @@ const dynamoService = "dynamodb"
 const DynamoPattern = "arn:aws*:scheduler:::aws-sdk:" + dynamoService + ":*"
 
 // dynamoOperations maps the operations in ARNs to the API's names: all operations that write.
-var dynamoOperations = operationNames("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems", "ExecuteStatement", "BatchExecuteStatement",
-	"ExecuteTransaction", "CreateTable", "UpdateTable", "DeleteTable", "UpdateTimeToLive", "TagResource", "UntagResource", "CreateBackup", "DeleteBackup",
-	"CreateGlobalTable", "UpdateGlobalTable", "UpdateGlobalTableSettings", "UpdateContinuousBackups", "UpdateContributorInsights",
-	"UpdateTableReplicaAutoScaling", "EnableKinesisStreamingDestination", "DisableKinesisStreamingDestination", "UpdateKinesisStreamingDestination",
-	"ExportTableToPointInTime", "ImportTable", "RestoreTableFromBackup", "RestoreTableToPointInTime", "PutResourcePolicy", "DeleteResourcePolicy")
-
-func operationNames(names ...string) map[string]string {
+var dynamoOperations = sync.OnceValue(func() map[string]string {
 	m := map[string]string{}
-	for _, name := range names {
+	for _, name := range []string{
+		"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems", "ExecuteStatement", "BatchExecuteStatement",
+		"ExecuteTransaction", "CreateTable", "UpdateTable", "DeleteTable", "UpdateTimeToLive", "TagResource", "UntagResource",
+		"CreateBackup", "DeleteBackup", "CreateGlobalTable", "UpdateGlobalTable", "UpdateGlobalTableSettings", "UpdateContinuousBackups",
+		"UpdateContributorInsights", "UpdateTableReplicaAutoScaling", "EnableKinesisStreamingDestination",
+		"DisableKinesisStreamingDestination", "UpdateKinesisStreamingDestination", "ExportTableToPointInTime", "ImportTable",
+		"RestoreTableFromBackup", "RestoreTableToPointInTime", "PutResourcePolicy", "DeleteResourcePolicy",
+	} {
 		m[strings.ToLower(name[:1])+name[1:]] = name
 	}
 	return m
-}
+})
 
 // dynamoOperation returns the API's name of an operation; empty if a schedule cannot call it.
-func dynamoOperation(name string) string { return dynamoOperations[name] }
+func dynamoOperation(name string) string { return dynamoOperations()[name] }
 
 // DynamoTarget returns a universal target that calls DynamoDB's writing operations through a
 // client. The schedule's input is the request's body, byte for byte.

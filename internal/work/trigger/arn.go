@@ -3,6 +3,7 @@ package trigger
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/mayflydb/mayfly/internal/constraint"
 )
@@ -19,17 +20,22 @@ const (
 )
 
 var (
-	functionForm    = regexp.MustCompile(`^` + functionPattern + `$`)
-	sourceForm      = regexp.MustCompile(`^` + sourcePattern + `$`)
-	destinationForm = regexp.MustCompile(`^(` + sourcePattern + `)?$`)
-	streamForm      = regexp.MustCompile(`^arn:aws[a-zA-Z0-9-]*:dynamodb:([a-z0-9-]+):(\d{12}):table/([a-zA-Z0-9_.-]+)/stream/(.+)$`)
-	uuidForm        = regexp.MustCompile(`^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$`)
+	functionForm = form(`^` + functionPattern + `$`)
+	sourceForm   = form(`^` + sourcePattern + `$`)
+	streamForm   = form(`^arn:aws[a-zA-Z0-9-]*:dynamodb:([a-z0-9-]+):(\d{12}):table/([a-zA-Z0-9_.-]+)/stream/(.+)$`)
+	uuidForm     = form(`^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$`)
 )
+
+// form returns a regular expression that is compiled at its first use, so that programs without
+// triggers start without it.
+func form(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}
 
 // otherTarget reports whether a function name is the ARN of a mapped target of another kind. AWS
 // refuses such a name; here a mapping can deliver to every target.
 func (o *Options) otherTarget(named string) bool {
-	if len(named) > targetMax || !strings.HasPrefix(named, "arn:") || functionForm.MatchString(named) {
+	if len(named) > targetMax || !strings.HasPrefix(named, "arn:") || functionForm().MatchString(named) {
 		return false
 	}
 	_, err := o.Resolver.Resolve(named)
@@ -42,7 +48,7 @@ func (o *Options) functionARN(named string) string {
 	if o.otherTarget(named) {
 		return named
 	}
-	parts := functionForm.FindStringSubmatch(named)
+	parts := functionForm().FindStringSubmatch(named)
 	region, account, name, qualifier := o.Region, o.Account, parts[11], parts[12]
 	if r := strings.TrimSuffix(parts[3], ":"); r != "" {
 		region = r
@@ -70,7 +76,7 @@ func (o *Options) mappingARN(uuid string) string {
 
 // streamTable returns the table in the ARN of a DynamoDB stream; "" for any other ARN.
 func streamTable(arn string) string {
-	if parts := streamForm.FindStringSubmatch(arn); parts != nil && constraint.IsTable(parts[3]) {
+	if parts := streamForm().FindStringSubmatch(arn); parts != nil && constraint.IsTable(parts[3]) {
 		return parts[3]
 	}
 	return ""

@@ -80,13 +80,13 @@ func (t *Triggers) checkFunction(p *constraint.Problems, name string) {
 		return
 	}
 	p.Length("functionName", name, 1, functionMax)
-	if !functionForm.MatchString(name) {
+	if !functionForm().MatchString(name) {
 		p.Pattern("functionName", name, functionPattern)
 	}
 }
 
 func checkSource(p *constraint.Problems, arn string) {
-	if !sourceForm.MatchString(arn) {
+	if !sourceForm().MatchString(arn) {
 		p.Pattern("eventSourceArn", arn, sourcePattern)
 	}
 }
@@ -96,7 +96,7 @@ func checkDestination(p *constraint.Problems, path string, d *Destination) {
 		return
 	}
 	p.Length(path, *d.Destination, 0, destinationMax)
-	if !destinationForm.MatchString(*d.Destination) {
+	if *d.Destination != "" && !sourceForm().MatchString(*d.Destination) {
 		p.Pattern(path, *d.Destination, `^$|`+sourcePattern)
 	}
 }

@@ -61,7 +61,7 @@ func CheckSpecs(specs []Spec) error {
 // problems returns everything wrong with a trigger.
 func (s *Spec) problems() (all option.Complaints) {
 	all.AddIf(!constraint.IsName(s.Name), "name", `%q is not 1 to 64 letters, digits, "-", "_" and "."`, s.Name)
-	all.AddIf(uuidForm.MatchString(s.Name), "name", "%q is a UUID, which is reserved for event source mappings", s.Name)
+	all.AddIf(uuidForm().MatchString(s.Name), "name", "%q is a UUID, which is reserved for event source mappings", s.Name)
 	all.AddIf((s.Table == "") == (s.Stream == ""), "", "set either table or stream")
 	all.AddIf(s.Table != "" && !constraint.IsTable(s.Table), "table", "%q is not a table name", s.Table)
 	all.AddIf(s.Stream != "" && streamTable(s.Stream) == "", "stream", "%q is not the ARN of a DynamoDB stream", s.Stream)
