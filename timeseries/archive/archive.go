@@ -12,6 +12,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -34,9 +35,16 @@ const (
 )
 
 var (
-	dayForm     = regexp.MustCompile(`^dt=([0-9]{4}-[0-9]{2}-[0-9]{2})/[^/]+\.parquet$`)
-	removedForm = regexp.MustCompile(`^dt=[0-9]{4}-[0-9]{2}-[0-9]{2}/removed-([0-9a-z]+)-([0-9]{10})-([0-9]{10})\.parquet$`)
+	dayForm     = form(`^dt=([0-9]{4}-[0-9]{2}-[0-9]{2})/[^/]+\.parquet$`)
+	removedForm = form(`^dt=[0-9]{4}-[0-9]{2}-[0-9]{2}/removed-([0-9a-z]+)-([0-9]{10})-([0-9]{10})\.parquet$`)
+	expiredForm = form(`^dt=([0-9]{4}-[0-9]{2}-[0-9]{2})/expired-(.+)-([0-9]{1,40})-([0-9]{1,40})\.parquet$`)
 )
+
+// form returns a regular expression that is compiled at its first use, so that programs that do not
+// read an archive start without it.
+func form(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}
 
 // names are the names of an archive's files.
 type names struct {
@@ -52,7 +60,7 @@ func (a *Archive) list(ctx context.Context, prefix string) (n names, err error) 
 	}
 	n.days = map[string][]string{}
 	for _, name := range all {
-		if m := dayForm.FindStringSubmatch(name); m != nil {
+		if m := dayForm().FindStringSubmatch(name); m != nil {
 			n.days[m[1]] = append(n.days[m[1]], name)
 		}
 	}
@@ -76,7 +84,7 @@ func withoutIncluded(all []string) (others, included []string) {
 	type file struct{ name, writer, first, last string } // numbers have leading zeros
 	var some []file
 	for _, name := range all {
-		if m := removedForm.FindStringSubmatch(name); m != nil {
+		if m := removedForm().FindStringSubmatch(name); m != nil {
 			some = append(some, file{name, m[1], m[2], m[3]})
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -148,8 +147,6 @@ type expiredRow struct {
 // stretch is the sequence numbers of a shard whose expired samples a day's file has.
 type stretch struct{ day, first, last string }
 
-var expiredForm = regexp.MustCompile(`^dt=([0-9]{4}-[0-9]{2}-[0-9]{2})/expired-(.+)-([0-9]{1,40})-([0-9]{1,40})\.parquet$`)
-
 func (f *follower) gathering(shard string) *gathering {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -220,7 +217,7 @@ func (f *follower) begin(ctx context.Context, g *gathering) error {
 	g.ctx, g.last, g.rows, g.bytes, g.covered, g.metrics = ctx, "", nil, 0, nil, newMetrics()
 	for _, names := range days {
 		for _, name := range names {
-			if m := expiredForm.FindStringSubmatch(name); m != nil && m[2] == fileShard(g.shard) {
+			if m := expiredForm().FindStringSubmatch(name); m != nil && m[2] == fileShard(g.shard) {
 				g.covered = append(g.covered, stretch{m[1], m[3], m[4]})
 			}
 		}

@@ -343,7 +343,7 @@ type hanging struct {
 }
 
 func (h *hanging) Put(ctx context.Context, name string, write func(io.Writer) error) error {
-	m := removedForm.FindStringSubmatch(name)
+	m := removedForm().FindStringSubmatch(name)
 	if h.hangs.Load() || h.merges.Load() && m[2] != m[3] {
 		<-ctx.Done()
 		return ctx.Err()

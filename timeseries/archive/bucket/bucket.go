@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -35,10 +34,15 @@ var _ archive.Store = (*Store)(nil)
 // scheme is the prefix of a bucket's address.
 const scheme = "s3://"
 
-var (
-	bucketForm = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
-	prefixMax  = 900 // bytes, so that a name fits into the 1,024 of a key
-)
+// prefixMax bounds a prefix, in bytes, so that a name fits into the 1,024 of a key.
+const prefixMax = 900
+
+// isBucket reports whether s is 3 to 63 lower-case letters, digits, "." and "-", and begins and ends
+// with a letter or a digit.
+func isBucket(s string) bool {
+	const ends = "abcdefghijklmnopqrstuvwxyz0123456789"
+	return len(s) >= 3 && len(s) <= 63 && strings.Trim(s, ends+".-") == "" && strings.Trim(s, ".-") == s
+}
 
 // Is reports whether a place is the address of a bucket, s3://bucket/prefix.
 func Is(place string) bool { return strings.HasPrefix(place, scheme) }
@@ -72,7 +76,7 @@ func Options(o *s3.Options) {
 func New(client *s3.Client, address string) (*Store, error) {
 	bucket, prefix, _ := strings.Cut(strings.TrimPrefix(address, scheme), "/")
 	switch {
-	case !Is(address) || !bucketForm.MatchString(bucket):
+	case !Is(address) || !isBucket(bucket):
 		return nil, fmt.Errorf("invalid address %q; use s3://bucket/prefix", address)
 	case len(prefix) > prefixMax:
 		return nil, fmt.Errorf("%q has a prefix of %d bytes; the limit is %d", address, len(prefix), prefixMax)
