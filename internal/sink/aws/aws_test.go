@@ -344,7 +344,7 @@ func TestOperationTable(t *testing.T) {
 		"get", "describe", "list", "poll", "receive", "search", "scan", "query", "select", "read", "lookup", "discover", "validate", "batchGet", "retrieve", "testConnection",
 	}
 	called := 0
-	for name, operation := range operations {
+	for name, operation := range operations() {
 		service, action, _ := strings.Cut(name, ":")
 		if got, want := reflect.TypeOf(inputOf(operation)).String(), "*"+service+"."+strings.ToUpper(action[:1])+action[1:]+"Input"; got != want {
 			t.Errorf("%s takes a %s", name, got)
@@ -395,8 +395,8 @@ func TestOperationsAreDocumented(t *testing.T) {
 			t.Errorf("%s: the page has\n%s\nthe table\n%s", service, got, callsOf(service))
 		}
 	}
-	if documented != len(operations) {
-		t.Errorf("the page has %d of %d actions", documented, len(operations))
+	if documented != len(operations()) {
+		t.Errorf("the page has %d of %d actions", documented, len(operations()))
 	}
 }
 
@@ -489,7 +489,7 @@ func FuzzInput(f *testing.F) {
 	f.Add("ses:sendRawEmail", []byte(`{"RawMessage":{"Data":"`+base64.StdEncoding.EncodeToString([]byte("x"))+`"}}`))
 	f.Add("eventbridge:startReplay", []byte(`{"EventStartTime":-1e12}`))
 	f.Fuzz(func(t *testing.T, name string, input []byte) {
-		operation, known := operations[name]
+		operation, known := operations()[name]
 		if !known {
 			return
 		}
