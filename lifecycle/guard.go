@@ -6,6 +6,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"sync"
 
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 	"github.com/mayflydb/mayfly/internal/store/expr"
@@ -22,13 +23,13 @@ type guard struct {
 	condition *expr.Condition
 }
 
-var placeholder = regexp.MustCompile(`[:#][A-Za-z0-9_]+`)
+var placeholder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[:#][A-Za-z0-9_]+`) })
 
 // newGuard compiles a condition with the definition's placeholders.
 func (d *Definition) newGuard(text string) (*guard, error) {
 	g := &guard{text: text, names: map[string]string{}, values: Item{}}
 	values := map[string]dynamo.Value{}
-	for _, p := range placeholder.FindAllString(text, -1) {
+	for _, p := range placeholder().FindAllString(text, -1) {
 		if p[0] == '#' {
 			name, known := d.Names[p[1:]]
 			if !known {

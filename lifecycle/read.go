@@ -78,11 +78,10 @@ func countable(node *yaml.Node, left *int, deep int) bool {
 	return true
 }
 
-var yamlLine = regexp.MustCompile(`line ([0-9]+): `)
-
 // yamlFaults converts the errors of the YAML parser to Faults with lines.
 func yamlFaults(err error) error {
 	var all Faults
+	yamlLine := regexp.MustCompile(`line ([0-9]+): `) // needed after a mistake only
 	for _, text := range declare.Plain(err) {
 		f := &Fault{Text: text}
 		if at := yamlLine.FindStringSubmatch(f.Text); at != nil {

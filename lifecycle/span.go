@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -23,7 +24,9 @@ const (
 	exactMost = yearsMost * 366 * 24 * time.Hour
 )
 
-var spanPart = regexp.MustCompile(`^([0-9]{1,12})\s*(business\s+)?([a-z]+)[\s,]*`)
+var spanPart = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([0-9]{1,12})\s*(business\s+)?([a-z]+)[\s,]*`)
+})
 
 var exactUnits = map[string]time.Duration{
 	"ms": time.Millisecond, "millisecond": time.Millisecond, "s": time.Second, "sec": time.Second, "second": time.Second,
@@ -39,7 +42,7 @@ func parseSpan(text string) (s span, err error) {
 		return s, wrong
 	}
 	for left != "" {
-		part := spanPart.FindStringSubmatch(left)
+		part := spanPart().FindStringSubmatch(left)
 		if part == nil || !s.add(part[1], part[2] != "", part[3]) {
 			return s, wrong
 		}

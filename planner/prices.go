@@ -118,17 +118,14 @@ func plain(err error) string {
 	if !errors.As(err, &several) {
 		return strings.TrimPrefix(err.Error(), "yaml: ")
 	}
+	// compiled here, because the texts are needed after a mistake only
+	unknownMember := regexp.MustCompile(`field (\S+) not found in type [^;\n]*`)
+	noNumber := regexp.MustCompile("cannot unmarshal !!\\w+ `([^`]*)` into float64")
+	noObject := regexp.MustCompile("cannot unmarshal !!\\w+(?: `[^`]*`)? into (?:planner\\.|struct)[^\n]*")
 	text := unknownMember.ReplaceAllString(strings.Join(several.Errors, "; "), "$1 is unknown")
 	text = noNumber.ReplaceAllString(text, `"$1" is not a number`)
 	return noObject.ReplaceAllString(text, "a value stands where an object with prices is expected")
 }
-
-// Texts of the decoder's errors.
-var (
-	unknownMember = regexp.MustCompile(`field (\S+) not found in type [^;\n]*`)
-	noNumber      = regexp.MustCompile("cannot unmarshal !!\\w+ `([^`]*)` into float64")
-	noObject      = regexp.MustCompile("cannot unmarshal !!\\w+(?: `[^`]*`)? into (?:planner\\.|struct)[^\n]*")
-)
 
 type figure struct {
 	name string

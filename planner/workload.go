@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"regexp"
+	"strings"
 	"time"
 )
 
@@ -108,7 +108,8 @@ const (
 	localMax     = 5
 )
 
-var indexName = regexp.MustCompile(`^[a-zA-Z0-9_.-]+$`)
+// nameLetters are the characters of an index's name.
+const nameLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 
 // filled returns the workload with defaults, or an error with all its problems.
 func (w Workload) filled() (Workload, error) {
@@ -158,7 +159,7 @@ func (w Workload) filled() (Workload, error) {
 		} else {
 			global++
 		}
-		complain(len(x.Name) < 3 || len(x.Name) > 255 || !indexName.MatchString(x.Name), "index %q: a name must have 3 to 255 of a-z, A-Z, 0-9, _, . and -", x.Name)
+		complain(len(x.Name) < 3 || len(x.Name) > 255 || strings.Trim(x.Name, nameLetters) != "", "index %q: a name must have 3 to 255 of a-z, A-Z, 0-9, _, . and -", x.Name)
 		complain(names[x.Name], "index %q is listed twice", x.Name)
 		names[x.Name] = true
 		all = append(all, x.fill(&w)...)

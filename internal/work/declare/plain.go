@@ -17,6 +17,9 @@ func Plain(err error) []string {
 	if !errors.As(err, &several) {
 		return []string{strings.TrimPrefix(err.Error(), "yaml: ")}
 	}
+	// the decoder's wording; compiled here, because it is needed after a mistake only
+	unknownSetting := regexp.MustCompile(`field (\S+) not found in type \S+`)
+	wrongKind := regexp.MustCompile("^(line \\d+: )?cannot unmarshal !!(\\w+)(?: `(.*)`)? into (.+)$")
 	all := make([]string, len(several.Errors))
 	for i, text := range several.Errors {
 		text = unknownSetting.ReplaceAllString(text, "unknown setting $1")
@@ -31,12 +34,6 @@ func Plain(err error) []string {
 	}
 	return all
 }
-
-// The decoder's wording of faults.
-var (
-	unknownSetting = regexp.MustCompile(`field (\S+) not found in type \S+`)
-	wrongKind      = regexp.MustCompile("^(line \\d+: )?cannot unmarshal !!(\\w+)(?: `(.*)`)? into (.+)$")
-)
 
 // kinds are YAML's kinds of values.
 var kinds = map[string]string{"map": "an object", "seq": "a list", "null": "null", "str": "a text"}

@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -44,7 +45,9 @@ const (
 // around the result. encoding/json reads 10,000 levels.
 const levels = 100
 
-var placeholder = regexp.MustCompile(`<(\$\.[^<>]*|mayfly\.[^<>]*)>`)
+var placeholder = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`<(\$\.[^<>]*|mayfly\.[^<>]*)>`)
+})
 
 // Parse parses a template. names are the named values that it may use.
 func Parse(text string, names []string) (*Template, error) {
@@ -54,7 +57,7 @@ func Parse(text string, names []string) (*Template, error) {
 	begin := strings.TrimLeft(text, " \t\r\n")
 	t := &Template{json: begin != "" && strings.Contains(`{["`, begin[:1])}
 	quoted, last := false, 0
-	for _, at := range placeholder.FindAllStringSubmatchIndex(text, -1) {
+	for _, at := range placeholder().FindAllStringSubmatchIndex(text, -1) {
 		p := part{text: text[last:at[0]]}
 		quoted = EndsQuoted(p.text, quoted)
 		p.quoted = quoted
