@@ -28,11 +28,13 @@ type badBlock struct {
 const maxBadBlocks = 4096
 
 // blockOffset matches the block in Pebble's text of a checksum mismatch.
-var blockOffset = regexp.MustCompile(`block (\d+)/\d+: .*checksum mismatch`)
+var blockOffset = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`block (\d+)/\d+: .*checksum mismatch`)
+})
 
 // add takes the block from Pebble's error about a file.
 func (b *badBlocks) add(file string, fault error) {
-	found := blockOffset.FindStringSubmatch(fault.Error())
+	found := blockOffset().FindStringSubmatch(fault.Error())
 	if found == nil {
 		return
 	}

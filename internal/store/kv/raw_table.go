@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"sort"
+	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/sstable"
@@ -47,7 +48,10 @@ type span struct {
 }
 
 // keySchema is the one that Pebble uses if its options name none.
-var keySchema = colblk.DefaultKeySchema(pebble.DefaultComparer, 16)
+var keySchema = sync.OnceValue(func() *colblk.KeySchema {
+	schema := colblk.DefaultKeySchema(pebble.DefaultComparer, 16)
+	return &schema
+})
 
 // openRawTable opens a table file. It returns an error if the file cannot be opened at all; later
 // calls find damage.
@@ -140,9 +144,9 @@ func (t *rawTable) entries(h block.Handle) (out []entry, err error) {
 	}
 	defer rescue(&err, errors.New("block does not decode"))
 	var decoder colblk.DataBlockDecoder
-	decoder.Init(&keySchema, data)
+	decoder.Init(keySchema(), data)
 	var it colblk.DataBlockIter
-	it.InitOnce(&keySchema, pebble.DefaultComparer, nil)
+	it.InitOnce(keySchema(), pebble.DefaultComparer, nil)
 	if err := it.Init(&decoder, block.NoTransforms); err != nil {
 		return nil, err
 	}
