@@ -114,6 +114,6 @@ func textOf(item uint64, n int) string {
 }
 
 // afterRun is later than every run that starts with the process.
-var afterRun = time.Now().AddDate(0, 0, 7)
+var afterRun = time.Now().Add(7 * 24 * time.Hour)
 
 const deadlineSpread = 24 * 60 * 60 // seconds after that for the deadlines of items
