@@ -33,7 +33,9 @@ type Command struct {
 	arguments []*Parameter
 	group     string // the heading under which the program's help lists it
 	standard  *Command
-	self      any // pointer to its struct
+	fields    reflect.Value // its struct
+	filled    bool          // with the struct's fields
+	self      any           // pointer to its struct
 	cobra     *cobra.Command
 	line      *line
 }
@@ -47,17 +49,19 @@ type line struct {
 // helper is a command with a longer help text.
 type helper interface{ Help() string }
 
-// New returns the program that a struct declares; root is a pointer to it. New panics if the
-// declaration is wrong.
+// New returns the program that a struct declares; root is a pointer to it. Commands get their flags
+// when Parse selects them, since a run needs those of one. New, Parse and Fill panic if the declaration is
+// wrong.
 func New(p Program, root any) *Command {
 	c := newCommand(&line{Program: p}, p.Name, p.Help, reflect.ValueOf(root).Elem())
+	c.fill()
 	c.cobra.SetOut(p.Out)
 	c.cobra.SetErr(p.Err)
 	return c
 }
 
 func newCommand(l *line, name, help string, fields reflect.Value) *Command {
-	c := &Command{Name: name, Help: help, self: fields.Addr().Interface(), line: l}
+	c := &Command{Name: name, Help: help, fields: fields, self: fields.Addr().Interface(), line: l}
 	c.cobra = &cobra.Command{
 		Use: name, Short: help, SilenceErrors: true, SilenceUsage: true,
 		Args: func(_ *cobra.Command, args []string) error { return c.setArguments(args) },
@@ -71,9 +75,26 @@ func newCommand(l *line, name, help string, fields reflect.Value) *Command {
 			writeForeign(l.Out, asked)
 		}
 	})
-	c.addFields(fields)
+	return c
+}
+
+// fill adds the command's own commands, arguments and flags.
+func (c *Command) fill() {
+	if c.filled {
+		return
+	}
+	c.filled = true
+	c.addFields(c.fields)
 	if len(c.Children) == 0 { // cobra prints the help of the others
-		c.cobra.Run = func(*cobra.Command, []string) { l.selected = c }
+		c.cobra.Run = func(*cobra.Command, []string) { c.line.selected = c }
+	}
+}
+
+// Fill fills the command and all below it, and returns it.
+func (c *Command) Fill() *Command {
+	c.fill()
+	for _, child := range c.Children {
+		child.Fill()
 	}
 	return c
 }
@@ -174,14 +195,18 @@ func (c *Command) Parse(args []string) (command any, err error) {
 // an error for an unknown command's name. Cobra would take it for an argument, or complain about
 // the flags after it first.
 func (c *Command) complete(args []string) ([]string, error) {
+	root := c
 	if len(args) > 0 {
 		switch {
 		case args[0] == "help": // cobra would show the program's help for an unknown command
+			root.Fill()
 			_, err := c.complete(args[1:])
 			return args, err
 		case args[0] == "completion":
+			root.Fill()
 			return args, checkShell(args[1:])
 		case strings.HasPrefix(args[0], "__complete"):
+			root.Fill()
 			return args, nil
 		}
 	}
@@ -193,6 +218,10 @@ func (c *Command) complete(args []string) ([]string, error) {
 			break
 		}
 		c = child
+		c.fill()
+	}
+	if len(c.Children) > 0 {
+		root.Fill() // cobra may find a command behind flags
 	}
 	switch {
 	case len(c.Children) > 0 && word != "" && word[0] != '-':

@@ -35,7 +35,7 @@ func TestEveryCommandShowsExamples(t *testing.T) {
 			look(child)
 		}
 	}
-	look(command.New(command.Program{Name: "mayfly", Env: "MAYFLY"}, &cli{}))
+	look(command.New(command.Program{Name: "mayfly", Env: "MAYFLY"}, &cli{}).Fill())
 	if count < 20 {
 		t.Errorf("looked at %d commands only", count)
 	}

@@ -122,7 +122,7 @@ func TestServiceLinksAreIgnored(t *testing.T) {
 			look(child)
 		}
 	}
-	look(command.New(command.Program{Name: "mayfly", Env: "MAYFLY"}, &cli{}))
+	look(command.New(command.Program{Name: "mayfly", Env: "MAYFLY"}, &cli{}).Fill())
 	var out, problem bytes.Buffer
 	if code := run(context.Background(), []string{"healthcheck", "--url", s.url}, &out, &problem); code != exitOK {
 		t.Errorf("healthcheck exits with %d: %s", code, problem.String())
