@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/mayflydb/mayfly/guard"
 )
@@ -95,10 +95,15 @@ func optionFlag(name string) string {
 	if flag := optionFlags[name]; flag != "" {
 		return "--" + flag
 	}
-	return "--" + strings.ToLower(capital.ReplaceAllString(name, "$1-$2"))
+	var b strings.Builder
+	for i, letter := range name {
+		if unicode.IsUpper(letter) && i > 0 && unicode.IsLower(rune(name[i-1])) {
+			b.WriteByte('-')
+		}
+		b.WriteRune(unicode.ToLower(letter))
+	}
+	return "--" + b.String()
 }
-
-var capital = regexp.MustCompile("([a-z])([A-Z])")
 
 // Exit codes of mayfly guard. They show whether a restart can help.
 const (

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
@@ -60,10 +61,9 @@ func (c guardPolicyCommand) Run(_ context.Context, s streams) error {
 	return writeIndentedJSON(s.out, c.policy(tables))
 }
 
-var (
-	accountID = regexp.MustCompile(`^[0-9]{12}$`)
-	regionID  = regexp.MustCompile(`^[a-z]+(-[a-z]+)+-[0-9]+$`)
-)
+var regionID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z]+(-[a-z]+)+-[0-9]+$`) })
+
+func isAccount(id string) bool { return len(id) == 12 && strings.Trim(id, "0123456789") == "" }
 
 // check returns an error for flags that make no policy.
 func (c guardPolicyCommand) check() error {
@@ -72,9 +72,9 @@ func (c guardPolicyCommand) check() error {
 	switch {
 	case strategy == guard.Auto && (use == guard.UseRun || use == guard.UseStatus):
 		return misused(errors.New("missing flag: --strategy=STRING"), "set it to the strategy that guard prints when it begins: stream, index, schedule or scan")
-	case c.Account != "" && !accountID.MatchString(c.Account):
+	case c.Account != "" && !isAccount(c.Account):
 		return misused(fmt.Errorf("--account %s is not 12 digits", c.Account), "aws sts get-caller-identity --query Account --output text")
-	case c.Region != "" && !regionID.MatchString(c.Region):
+	case c.Region != "" && !regionID().MatchString(c.Region):
 		return misused(fmt.Errorf("--region %s is not the name of a region", c.Region), "for example --region eu-west-1")
 	case c.Deadlines != "" && strategy != guard.Stream:
 		return misused(errors.New("--deadlines works only with the stream strategy"), "drop --deadlines, or use --strategy stream")

@@ -3,6 +3,7 @@ package program
 import (
 	"os"
 	"runtime/debug"
+	"time"
 )
 
 // heapFloor is memory that is never touched, so it occupies only addresses. The garbage collector
@@ -46,6 +47,19 @@ func addFloor() bool {
 // lie on the heap, which may then double: the program took 490 MB with a cache of 64 MB. The limit
 // is soft, as live data stays. At 288 MB the program took 345 MB, and UpdateItem a fifth more CPU.
 const besideCache = 320 << 20
+
+// startEnds is the time after which the start of a server is over. Raising the heap takes a garbage
+// collection, which would be a fifth of the start.
+const startEnds = time.Second
+
+// afterStart raises the heap, and gives up the memory that only the start has used, when the start
+// is over. The caller stops the timer before it ends.
+func afterStart(cache int64, inMemory bool) *time.Timer {
+	return time.AfterFunc(startEnds, func() {
+		raiseHeap(cache, inMemory)
+		dropStartPages()
+	})
+}
 
 // holdHeap is raiseHeap for a process with much long-lived data, such as a million deadlines. The
 // collector runs after the heap has grown by half, not after it has doubled.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/work/cron"
@@ -18,12 +19,14 @@ type moment struct {
 	relative bool // relative to now
 }
 
-var wallForm = regexp.MustCompile(`^([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[T ]([0-9]{2}:[0-9]{2})(:[0-9]{2})?(\.[0-9]{1,3})?)?$`)
+var wallForm = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[T ]([0-9]{2}:[0-9]{2})(:[0-9]{2})?(\.[0-9]{1,3})?)?$`)
+})
 
 // readMoment parses a time: 2030-01-01T12:00:00[.250] in the zone (also without seconds, or as a
 // date), RFC 3339 (2030-01-01T12:00:00+01:00), now, "in 5m" or +5m. It rounds up to milliseconds.
 func readMoment(text string, zone *time.Location, now func() time.Time) (moment, error) {
-	if wall := wallForm.FindStringSubmatch(text); wall != nil {
+	if wall := wallForm().FindStringSubmatch(text); wall != nil {
 		return readWall(text, wall, zone)
 	}
 	if t, err := time.Parse(time.RFC3339Nano, strings.Replace(text, " ", "T", 1)); err == nil {

@@ -69,7 +69,7 @@ func (c serveCommand) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	moreProcessors()
-	raiseHeap(int64(c.CacheBytes), c.Data == "")
+	defer afterStart(int64(c.CacheBytes), c.Data == "").Stop()
 	options.Logger = c.logger(s.err)
 	listener, err := listen(c.Host, c.Port)
 	if err != nil {

@@ -2,7 +2,6 @@ package program
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -15,14 +14,11 @@ type span time.Duration
 // spanMax is the limit: 100 years of 365 days, as for the interval of a schedule.
 const spanMax = 100 * 365 * 24 * time.Hour
 
-var (
-	spanPart  = regexp.MustCompile(`^\s*([0-9]{1,15})\s*([a-z]+)`)
-	spanUnits = map[string]time.Duration{
-		"ms": time.Millisecond, "millisecond": time.Millisecond, "s": time.Second, "sec": time.Second, "second": time.Second,
-		"m": time.Minute, "min": time.Minute, "minute": time.Minute, "h": time.Hour, "hour": time.Hour,
-		"d": 24 * time.Hour, "day": 24 * time.Hour, "w": 7 * 24 * time.Hour, "week": 7 * 24 * time.Hour,
-	}
-)
+var spanUnits = map[string]time.Duration{
+	"ms": time.Millisecond, "millisecond": time.Millisecond, "s": time.Second, "sec": time.Second, "second": time.Second,
+	"m": time.Minute, "min": time.Minute, "minute": time.Minute, "h": time.Hour, "hour": time.Hour,
+	"d": 24 * time.Hour, "day": 24 * time.Hour, "w": 7 * 24 * time.Hour, "week": 7 * 24 * time.Hour,
+}
 
 // UnmarshalText implements encoding.TextUnmarshaler, for the command line.
 func (s *span) UnmarshalText(text []byte) error {
@@ -32,25 +28,34 @@ func (s *span) UnmarshalText(text []byte) error {
 		return wrong
 	}
 	for tail != "" {
-		part := spanPart.FindStringSubmatch(tail)
-		if part == nil {
-			return wrong
-		}
-		unit, known := spanUnits[part[2]]
+		var digits, name string
+		digits, tail = cutPrefixOf(tail, '0', '9')
+		name, tail = cutPrefixOf(tail, 'a', 'z')
+		unit, known := spanUnits[name]
 		if !known {
-			unit, known = spanUnits[strings.TrimSuffix(part[2], "s")]
+			unit, known = spanUnits[strings.TrimSuffix(name, "s")]
 		}
-		n, err := strconv.ParseInt(part[1], 10, 64)
+		n, err := strconv.ParseInt(digits, 10, 64)
 		if !known || err != nil || n > int64(spanMax/unit) {
 			return wrong
 		}
 		if sum += time.Duration(n) * unit; sum > spanMax {
 			return wrong
 		}
-		tail = tail[len(part[0]):]
 	}
 	*s = span(sum)
 	return nil
+}
+
+// cutPrefixOf returns the characters from first to last at the beginning of a text, after blanks, and
+// the rest of it.
+func cutPrefixOf(text string, first, last byte) (prefix, rest string) {
+	text = strings.TrimLeft(text, " \t\r\n\f")
+	n := 0
+	for n < len(text) && first <= text[n] && text[n] <= last {
+		n++
+	}
+	return text[:n], text[n:]
 }
 
 // String returns the two largest units: "2d 3h", "4m", "250ms".
