@@ -1,6 +1,6 @@
-// Command mayfly-full is mayfly with what needs large libraries: targets at AWS's services and at
-// brokers, archives of Parquet files, sources of series at brokers, and bench. It has the commands of
-// mayfly, which starts it for a command line that needs one of these.
+// Command mayfly-full has all commands of mayfly, which starts it for a command line that needs what
+// is only here: series, lifecycle, plan and bench, targets at AWS's services and at brokers, archives
+// of Parquet files, journals in S3.
 package main
 
 import (

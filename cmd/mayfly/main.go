@@ -18,9 +18,8 @@
 //	mayfly plan         compute capacity and cost of a workload
 //	mayfly version      the version of this program
 //
-// It has everything but what needs large libraries: targets at AWS's services and at brokers,
-// archives of Parquet files, sources of series at brokers, and bench. For a command line that needs
-// one of these it starts mayfly-full.
+// For series, lifecycle, plan and bench, and for targets at AWS's services and at brokers, archives of
+// Parquet files and journals in S3, it starts mayfly-full.
 package main
 
 import "github.com/mayflydb/mayfly/internal/program"

@@ -65,8 +65,5 @@ const benchScenarios = "get, query, query-index, scan, put-plain, put-no-ttl, pu
 
 // Run runs the benchmark and prints the report.
 func (c benchCommand) Run(ctx context.Context, s streams) error {
-	if parts.Bench == nil {
-		return &missingPart{"mayfly bench"}
-	}
 	return parts.Bench(ctx, c.BenchFlags, s.terminal())
 }

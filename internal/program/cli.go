@@ -11,14 +11,13 @@ import (
 	"github.com/mayflydb/mayfly/internal/command"
 )
 
-// cli is the command line: one field for each command, the most used first.
-type cli struct {
+// commands are the commands that both programs have: one field for each, the most used first.
+type commands struct {
 	Serve       serveCommand       `cmd:"" group:"Server" help:"Serve the DynamoDB API, in memory or on disk."`
 	Demo        demoCommand        `cmd:"" group:"Server" help:"Watch weather readings expire to the millisecond, then try the server yourself."`
 	Check       checkCommand       `cmd:"" group:"Server" help:"Check a database directory for damage."`
 	Salvage     salvageCommand     `cmd:"" group:"Server" help:"Copy what can still be read of a damaged directory, and list the losses."`
 	Healthcheck healthcheckCommand `cmd:"" group:"Server" help:"Report whether a running server is ready, for probes of containers."`
-	Bench       benchCommand       `cmd:"" group:"Server" help:"Measure this server, or any DynamoDB endpoint, beside two references."`
 
 	Schedule   scheduleCommand   `cmd:"" group:"Schedules and triggers" help:"Create, list and fire schedules (the EventBridge Scheduler API)."`
 	Trigger    triggerCommand    `cmd:"" group:"Schedules and triggers" help:"Call a target when items of a table change or expire (Lambda event source mappings)."`
@@ -28,13 +27,38 @@ type cli struct {
 	Worker     workerCommand     `cmd:"" group:"Schedules and triggers" help:"Run schedules, triggers, reminders and lifecycles for another DynamoDB endpoint."`
 
 	Guard guardCommand `cmd:"" group:"Guard" help:"Remove expired items on time from tables in Amazon DynamoDB or another endpoint."`
+}
 
+// cli is the command line of a program with all parts.
+type cli struct {
+	commands
 	Series    seriesCommand    `cmd:"" group:"Toolkits" help:"Time series: ingest readings, show the latest, ranges, rollups and plots."`
 	Lifecycle lifecycleCommand `cmd:"" group:"Toolkits" help:"Lifecycles: entities whose states change at set times."`
 	Plan      planCommand      `cmd:"" group:"Toolkits" help:"Compute what a table needs and costs, in each capacity mode and with each way to expire."`
+	Bench     benchCommand     `cmd:"" group:"Server" help:"Measure this server, or any DynamoDB endpoint, beside two references."`
 
 	Version versionCommand `cmd:"" group:"Other" help:"Print the version of this program."`
 }
+
+// smallCLI is the command line of mayfly: it has the names of the commands that only mayfly-full has.
+type smallCLI struct {
+	commands
+	Series    elsewhere `cmd:"" group:"Toolkits" help:"Time series: ingest readings, show the latest, ranges, rollups and plots."`
+	Lifecycle elsewhere `cmd:"" group:"Toolkits" help:"Lifecycles: entities whose states change at set times."`
+	Plan      elsewhere `cmd:"" group:"Toolkits" help:"Compute what a table needs and costs, in each capacity mode and with each way to expire."`
+	Bench     elsewhere `cmd:"" group:"Server" help:"Measure this server, or any DynamoDB endpoint, beside two references."`
+
+	Version versionCommand `cmd:"" group:"Other" help:"Print the version of this program."`
+}
+
+// elsewhere is a command of mayfly-full.
+type elsewhere struct{}
+
+func (elsewhere) Run(context.Context, streams) error { return &missingPart{"this command"} }
+
+// AllCommands returns the command line with the commands of all parts. Only mayfly-full calls it, so
+// that the linker leaves them out of mayfly.
+func AllCommands() any { return new(cli) }
 
 // streams are the outputs of a command: results go to out, everything else to err.
 type streams struct {
@@ -53,7 +77,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if len(args) == 1 && (args[0] == "--version" || args[0] == "-v") {
 		args = []string{"version"}
 	}
-	parser := command.New(command.Program{Name: "mayfly", Help: "A DynamoDB-compatible database in which items expire exactly at their deadlines.", Env: "MAYFLY", Out: stdout, Err: stderr}, &cli{})
+	if missing := parts.missing(args); missing != nil {
+		code, err := handOver(missing, args)
+		return cmp.Or(report(stderr, err), code)
+	}
+	parser := command.New(command.Program{Name: "mayfly", Help: "A DynamoDB-compatible database in which items expire exactly at their deadlines.", Env: "MAYFLY", Out: stdout, Err: stderr}, parts.commands())
 	selected, err := parser.Parse(args)
 	if wrong, ok := errors.AsType[*command.Usage](err); ok {
 		err = &advised{error: err, next: wrong.Next, exit: exitUsage}

@@ -49,7 +49,10 @@ func (c guardRunCommand) checkArchive() error {
 	case c.Strategy == string(guard.Schedule):
 		return misused(errors.New("--archive does not work with the schedule strategy: the Scheduler deletes items without archiving them"), "use --strategy stream, index or scan")
 	}
-	return needArchive(place)
+	if parts.Archive == nil {
+		return &missingPart{"an archive of Parquet files"}
+	}
+	return nil
 }
 
 // archiveWaitDefault is the default of --archive-wait.

@@ -15,11 +15,12 @@ import (
 func needFull(t *testing.T) map[string][]string {
 	t.Helper()
 	lines := map[string][]string{
-		"mayfly bench": {"bench", "--only", "start", "--quick", "--durability", "memory"},
-		"an archive of Parquet files needs": {
-			"series", "range", "weather", "roof", "--archive", t.TempDir(), "--endpoint", "http://127.0.0.1:1"},
-		"a journal in a bucket":       {"guard", "undo", "s3://bucket/prefix", "--table", "t", "--from", "2030-01-01", "--to", "2030-01-02", "--ttl", "keep", "--endpoint", "http://127.0.0.1:1"},
-		"mayfly series ingest --from": {"series", "ingest", "weather", "--from", "nats://127.0.0.1:1/S", "--endpoint", "http://127.0.0.1:1"},
+		"mayfly bench needs":                {"bench", "--only", "start", "--quick", "--durability", "memory"},
+		"mayfly series needs":               {"series", "range", "--help"},
+		"mayfly plan needs":                 {"help", "plan"},
+		"mayfly lifecycle needs":            {"__complete", "lifecycle", ""},
+		"an archive of Parquet files needs": {"guard", "run", "--table", "t", "--archive", "parquet:" + t.TempDir(), "--endpoint", "http://127.0.0.1:1"},
+		"a journal in a bucket":             {"guard", "undo", "s3://bucket/prefix", "--table", "t", "--from", "2030-01-01", "--to", "2030-01-02", "--ttl", "keep", "--endpoint", "http://127.0.0.1:1"},
 	}
 	for _, kind := range []string{"aws: {}", "kafka: {}", "nats: {}", "rabbitmq: {}"} {
 		file := filepath.Join(t.TempDir(), "targets.yaml")

@@ -7,6 +7,8 @@ import (
 	"io"
 	"iter"
 	"log/slog"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -18,19 +20,43 @@ import (
 	"github.com/mayflydb/mayfly/timeseries"
 )
 
-// Parts are what needs large libraries: the clients of brokers and of AWS's services, Parquet, and
-// the measurements. They are two fifths of the size of mayfly-full, which has them all. mayfly has
-// none, so it is small and starts fast; for a command line that needs one it starts mayfly-full.
+// Parts are what only mayfly-full has: clients of brokers and of AWS's services, Parquet, the
+// commands of the toolkits, and bench. They are two fifths of its size. mayfly has none of them, so
+// it is small and starts fast; for a command line that needs one it starts mayfly-full.
 type Parts struct {
-	Kinds   []targetfile.Kind // of targets, besides webhooks and commands
-	Bench   func(context.Context, BenchFlags, Terminal) error
-	Source  func(text string, l *slog.Logger) (Source, error) // an address, or a file of settings
-	Archive func(ctx context.Context, place string, l *slog.Logger) (Archive, error)
-	Bucket  func(ctx context.Context, address string, l *slog.Logger) (journal.Store, error)
+	Commands func() any        // AllCommands
+	Kinds    []targetfile.Kind // of targets, besides webhooks and commands
+	Bench    func(context.Context, BenchFlags, Terminal) error
+	Source   func(text string, l *slog.Logger) (Source, error) // an address, or a file of settings
+	Archive  func(ctx context.Context, place string, l *slog.Logger) (Archive, error)
+	Bucket   func(ctx context.Context, address string, l *slog.Logger) (journal.Store, error)
 }
 
 // parts are what this program has. Main sets them.
 var parts Parts
+
+// commands returns the command line as a struct.
+func (p Parts) commands() any {
+	if p.Commands == nil {
+		return new(smallCLI)
+	}
+	return p.Commands()
+}
+
+// missing returns the error of a command line that begins with the name of a command that only
+// mayfly-full has, also in a request for help or for completions. It returns nil for others.
+func (p Parts) missing(args []string) *missingPart {
+	if p.Commands != nil {
+		return nil
+	}
+	if len(args) > 1 && (args[0] == "help" || strings.HasPrefix(args[0], "__complete")) {
+		args = args[1:]
+	}
+	if len(args) == 0 || !slices.Contains([]string{"bench", "lifecycle", "plan", "series"}, args[0]) {
+		return nil
+	}
+	return &missingPart{"mayfly " + args[0]}
+}
 
 // kinds returns the kinds of targets: in mayfly, the names of those that only mayfly-full has.
 func (p Parts) kinds() []targetfile.Kind {

@@ -85,18 +85,7 @@ const bucketScheme = "s3://"
 
 // openArchive returns the archive in a directory, or under a prefix in a bucket.
 func openArchive(ctx context.Context, place string, l *slog.Logger) (Archive, error) {
-	if err := needArchive(place); err != nil {
-		return nil, err
-	}
 	return parts.Archive(ctx, place, l)
-}
-
-// needArchive returns an error if there is a place of an archive and this program cannot open it.
-func needArchive(place string) error {
-	if place != "" && parts.Archive == nil {
-		return &missingPart{"an archive of Parquet files"}
-	}
-	return nil
 }
 
 // adviseArchive returns an error of an archive with the next step.

@@ -26,9 +26,6 @@ func (c seriesIngestCommand) fromBroker(ctx context.Context, s streams, mapping 
 	case c.Format == "":
 		c.Format = timeseries.NDJSON
 	}
-	if parts.Source == nil {
-		return &missingPart{"mayfly series ingest --from"}
-	}
 	source, err := parts.Source(c.From, c.logger(s.err))
 	if err != nil {
 		return misused(err, "docs/time-series.md explains every setting")

@@ -52,9 +52,6 @@ const (
 
 // Run prints or draws a range.
 func (c seriesRangeCommand) Run(ctx context.Context, s streams) error {
-	if err := needArchive(c.Archive); err != nil {
-		return err
-	}
 	e, series, err := c.openSeries(ctx)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-// Package full has the parts of the program that need large libraries; see program.Parts.
+// Package full has the parts of the program that only mayfly-full has; see program.Parts.
 package full
 
 import (
@@ -13,7 +13,7 @@ import (
 
 // Parts returns all parts.
 func Parts() program.Parts {
-	return program.Parts{Kinds: kinds.All, Bench: runBench, Source: openSource, Archive: openArchive, Bucket: openBucket}
+	return program.Parts{Commands: program.AllCommands, Kinds: kinds.All, Bench: runBench, Source: openSource, Archive: openArchive, Bucket: openBucket}
 }
 
 // openBucket opens a bucket for a journal.
