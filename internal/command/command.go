@@ -49,9 +49,9 @@ type line struct {
 // helper is a command with a longer help text.
 type helper interface{ Help() string }
 
-// New returns the program that a struct declares; root is a pointer to it. Commands get their flags
-// when Parse selects them, since a run needs those of one. New, Parse and Fill panic if the declaration is
-// wrong.
+// New returns the program that a struct declares; root is a pointer to it. A command gets
+// its flags when Parse selects it, since a run needs one command only. New, Parse and Fill panic if the
+// declaration is wrong.
 func New(p Program, root any) *Command {
 	c := newCommand(&line{Program: p}, p.Name, p.Help, reflect.ValueOf(root).Elem())
 	c.fill()
