@@ -6,10 +6,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/lambda"
-	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
-
-	"github.com/mayflydb/mayfly/internal/sdk/functions"
 )
 
 // triggerCommand manages triggers through the Lambda API, which calls them event source mappings.
@@ -33,10 +29,6 @@ These commands use the Lambda API for event source mappings, so they work with m
 }
 
 const serviceLambda = "LAMBDA" // as in AWS_ENDPOINT_URL_LAMBDA
-
-func (e *endpoint) lambda() *lambda.Client {
-	return functions.New(e.config, nil, func(o *lambda.Options) { o.BaseEndpoint = e.base() })
-}
 
 // adviseTrigger returns the error of a call about a trigger, with the next step.
 func (e *endpoint) adviseTrigger(err error, uuid string) error {
@@ -71,13 +63,10 @@ const patternExpired = `{"eventName":["REMOVE"],"userIdentity":{"type":["Service
 
 const patternMax = 4096 // Lambda's limit for a filter, in characters
 
-// settings returns the flags as the input of an update. The input of a creation has the same members.
-func (f mappingFlags) settings() (in lambda.UpdateEventSourceMappingInput, err error) {
-	in = lambda.UpdateEventSourceMappingInput{
-		BatchSize: f.Batch, ParallelizationFactor: f.Parallel, BisectBatchOnFunctionError: f.Bisect, MaximumRetryAttempts: f.Retries,
-	}
-	if f.Function != "" {
-		in.FunctionName = &f.Function
+// settings returns the flags as the input of an update or a creation.
+func (f mappingFlags) settings() (in mapping, err error) {
+	in = mapping{
+		FunctionName: f.Function, BatchSize: f.Batch, ParallelizationFactor: f.Parallel, BisectBatchOnFunctionError: f.Bisect, MaximumRetryAttempts: f.Retries,
 	}
 	if in.FilterCriteria, err = f.filters(); err != nil {
 		return in, err
@@ -89,27 +78,27 @@ func (f mappingFlags) settings() (in lambda.UpdateEventSourceMappingInput, err e
 		return in, err
 	}
 	if f.Partial != nil {
-		in.FunctionResponseTypes = []types.FunctionResponseType{}
+		in.FunctionResponseTypes = []string{}
 		if *f.Partial {
-			in.FunctionResponseTypes = append(in.FunctionResponseTypes, types.FunctionResponseTypeReportBatchItemFailures)
+			in.FunctionResponseTypes = append(in.FunctionResponseTypes, "ReportBatchItemFailures")
 		}
 	}
 	if f.OnFailure != "" {
-		in.DestinationConfig = &types.DestinationConfig{OnFailure: &types.OnFailure{Destination: &f.OnFailure}}
+		in.DestinationConfig = &mappingOnFailure{&mappingTarget{f.OnFailure}}
 	}
 	return in, nil
 }
 
-func (f mappingFlags) filters() (*types.FilterCriteria, error) {
+func (f mappingFlags) filters() (*mappingFilters, error) {
 	patterns, err := f.patterns()
 	if err != nil || patterns == nil {
 		return nil, err
 	}
-	var all []types.Filter
+	all := &mappingFilters{}
 	for _, pattern := range patterns {
-		all = append(all, types.Filter{Pattern: &pattern})
+		all.Filters = append(all.Filters, mappingFilter{pattern})
 	}
-	return &types.FilterCriteria{Filters: all}, nil
+	return all, nil
 }
 
 // patterns returns the patterns of the filters, or nil for all records.

@@ -9,8 +9,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/lambda"
-	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
 )
 
 type triggerCreateCommand struct {
@@ -44,19 +42,13 @@ func (c triggerCreateCommand) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	stream := c.Stream
-	if stream == "" {
-		if stream, err = c.streamOf(ctx, c.Table); err != nil {
+	if in.EventSourceArn = c.Stream; c.Stream == "" {
+		if in.EventSourceArn, err = c.streamOf(ctx, c.Table); err != nil {
 			return err
 		}
 	}
-	out, err := e.lambda().CreateEventSourceMapping(ctx, &lambda.CreateEventSourceMappingInput{
-		EventSourceArn: &stream, StartingPosition: types.EventSourcePosition(strings.ToUpper(strings.ReplaceAll(c.From, "-", "_"))), Enabled: aws.Bool(!c.Disabled),
-		FunctionName: in.FunctionName, FilterCriteria: in.FilterCriteria, BatchSize: in.BatchSize, ParallelizationFactor: in.ParallelizationFactor,
-		MaximumBatchingWindowInSeconds: in.MaximumBatchingWindowInSeconds, BisectBatchOnFunctionError: in.BisectBatchOnFunctionError,
-		FunctionResponseTypes: in.FunctionResponseTypes, MaximumRetryAttempts: in.MaximumRetryAttempts,
-		MaximumRecordAgeInSeconds: in.MaximumRecordAgeInSeconds, DestinationConfig: in.DestinationConfig,
-	})
+	in.StartingPosition, in.Enabled = strings.ToUpper(strings.ReplaceAll(c.From, "-", "_")), aws.Bool(!c.Disabled)
+	out, err := e.lambda().create(ctx, &in)
 	if err != nil {
 		return e.advise(err)
 	}
@@ -84,11 +76,10 @@ func (f endpointFlags) streamOf(ctx context.Context, table string) (string, erro
 }
 
 // printMapping prints the action, or the API's answer as JSON.
-func printMapping(w io.Writer, asJSON bool, done string, out any) error {
-	m := membersOf(out)
+func printMapping(w io.Writer, asJSON bool, done string, m *mapping) error {
 	if asJSON {
-		return writeJSON(w, m)
+		return writeJSON(w, m.members())
 	}
-	_, err := fmt.Fprintf(w, "%s %s\n", done, m["UUID"])
+	_, err := fmt.Fprintf(w, "%s %s\n", done, m.UUID)
 	return err
 }

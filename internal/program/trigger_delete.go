@@ -3,8 +3,6 @@ package program
 import (
 	"context"
 	"fmt"
-
-	"github.com/aws/aws-sdk-go-v2/service/lambda"
 )
 
 type triggerDeleteCommand struct {
@@ -26,7 +24,7 @@ func (c triggerDeleteCommand) Run(ctx context.Context, s streams) error {
 	}
 	client := e.lambda()
 	for _, uuid := range c.UUIDs {
-		if _, err := client.DeleteEventSourceMapping(ctx, &lambda.DeleteEventSourceMappingInput{UUID: &uuid}); err != nil {
+		if err := client.delete(ctx, uuid); err != nil {
 			return e.adviseTrigger(err, uuid)
 		}
 		fmt.Fprintf(s.out, "deleted %s\n", uuid)

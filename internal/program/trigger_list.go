@@ -2,10 +2,8 @@ package program
 
 import (
 	"context"
+	"net/url"
 	"strings"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/lambda"
 )
 
 type triggerListCommand struct {
@@ -28,27 +26,23 @@ func (c triggerListCommand) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	in := &lambda.ListEventSourceMappingsInput{}
+	query := url.Values{}
 	if c.Function != "" {
-		in.FunctionName = &c.Function
+		query.Set("FunctionName", c.Function)
 	}
 	if c.Stream != "" {
-		in.EventSourceArn = &c.Stream
+		query.Set("EventSourceArn", c.Stream)
 	}
 	shown := listing{table: table{heading: []string{"UUID", "State", "Source", "Function", "Last result"}}, plural: "triggers", json: c.JSON}
 	client := e.lambda()
-	// The SDK's paginator would convert the client to an interface, and the linker then includes
-	// every operation of Lambda in the program.
-	for more := true; more; more = aws.ToString(in.Marker) != "" {
-		out, err := client.ListEventSourceMappings(ctx, in)
+	for more := true; more; more = query.Get("Marker") != "" {
+		page, err := client.list(ctx, query)
 		if err != nil {
 			return e.advise(err)
 		}
-		in.Marker = out.NextMarker
-		for _, m := range out.EventSourceMappings {
-			err := shown.show(s, membersOf(m), aws.ToString(m.UUID), aws.ToString(m.State), sourceText(aws.ToString(m.EventSourceArn)),
-				aws.ToString(m.FunctionArn), aws.ToString(m.LastProcessingResult))
-			if err != nil {
+		query.Set("Marker", page.NextMarker)
+		for _, m := range page.EventSourceMappings {
+			if err := shown.show(s, m.members(), m.UUID, m.State, sourceText(m.EventSourceArn), m.FunctionArn, m.LastProcessingResult); err != nil {
 				return err
 			}
 		}

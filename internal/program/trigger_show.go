@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/lambda"
 )
 
 type triggerShowCommand struct {
@@ -29,27 +28,27 @@ func (c triggerShowCommand) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	out, err := e.lambda().GetEventSourceMapping(ctx, &lambda.GetEventSourceMappingInput{UUID: &c.UUID})
+	m, err := e.lambda().get(ctx, c.UUID)
 	if err != nil {
 		return e.adviseTrigger(err, c.UUID)
 	}
 	if c.JSON {
-		return writeJSON(s.out, membersOf(out))
+		return writeJSON(s.out, m.members())
 	}
-	return writeMapping(s.out, out)
+	return writeMapping(s.out, m)
 }
 
 // writeMapping prints a line for each setting of a trigger.
-func writeMapping(w io.Writer, m *lambda.GetEventSourceMappingOutput) error {
+func writeMapping(w io.Writer, m *mapping) error {
 	var lines list
-	lines.add("UUID", aws.ToString(m.UUID))
-	lines.add("state", strings.TrimSpace(aws.ToString(m.State)+"  "+aws.ToString(m.StateTransitionReason)))
-	lines.add("source", aws.ToString(m.EventSourceArn))
-	lines.add("begins", string(m.StartingPosition))
-	lines.add("function", aws.ToString(m.FunctionArn))
+	lines.add("UUID", m.UUID)
+	lines.add("state", strings.TrimSpace(m.State+"  "+m.StateTransitionReason))
+	lines.add("source", m.EventSourceArn)
+	lines.add("begins", m.StartingPosition)
+	lines.add("function", m.FunctionArn)
 	if m.FilterCriteria != nil {
 		for _, f := range m.FilterCriteria.Filters {
-			lines.add("filter", aws.ToString(f.Pattern))
+			lines.add("filter", f.Pattern)
 		}
 	}
 	lines.add("batch", fmt.Sprintf("%d records, gathered for %s", aws.ToInt32(m.BatchSize), secondsText(m.MaximumBatchingWindowInSeconds)))
@@ -63,11 +62,11 @@ func writeMapping(w io.Writer, m *lambda.GetEventSourceMappingOutput) error {
 		lines.add("partial", "the answer may list the failed records")
 	}
 	if d := m.DestinationConfig; d != nil && d.OnFailure != nil {
-		lines.add("on failure", aws.ToString(d.OnFailure.Destination))
+		lines.add("on failure", d.OnFailure.Destination)
 	}
-	lines.add("last result", aws.ToString(m.LastProcessingResult))
+	lines.add("last result", m.LastProcessingResult)
 	if m.LastModified != nil {
-		lines.add("changed", utcText(*m.LastModified))
+		lines.add("changed", utcText(m.LastModified.time()))
 	}
 	return lines.write(w)
 }

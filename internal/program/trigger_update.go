@@ -3,9 +3,6 @@ package program
 import (
 	"context"
 	"errors"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
 )
 
 type triggerUpdateCommand struct {
@@ -37,20 +34,20 @@ func (c triggerUpdateCommand) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	in.UUID, in.Enabled = &c.UUID, c.Enabled
+	in.Enabled = c.Enabled
 	if c.NoFilter {
 		if in.FilterCriteria != nil {
 			return misused(errors.New("--no-filter cannot be used with --filter or --expired"), "")
 		}
-		in.FilterCriteria = &types.FilterCriteria{Filters: []types.Filter{}}
+		in.FilterCriteria = &mappingFilters{Filters: []mappingFilter{}}
 	}
 	if c.NoOnFailure {
 		if in.DestinationConfig != nil {
 			return misused(errors.New("--no-on-failure and --on-failure cannot be used together"), "")
 		}
-		in.DestinationConfig = &types.DestinationConfig{OnFailure: &types.OnFailure{Destination: aws.String("")}}
+		in.DestinationConfig = &mappingOnFailure{&mappingTarget{}}
 	}
-	out, err := e.lambda().UpdateEventSourceMapping(ctx, &in)
+	out, err := e.lambda().update(ctx, c.UUID, &in)
 	if err != nil {
 		return e.adviseTrigger(err, c.UUID)
 	}
