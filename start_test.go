@@ -11,7 +11,7 @@ import (
 
 // startMost is the number of bytes that our packages may allocate before main, altogether. A
 // regular expression takes some 5 KB; with a count such as {3,255} it takes 200.
-const startMost = 20 << 10
+const startMost = 32 << 10
 
 // TestStart: no package of ours compiles regular expressions or fills tables at the start that a
 // command may never need.
