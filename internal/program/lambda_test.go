@@ -105,18 +105,19 @@ func lambdaClients(url string, attempts int) (*endpoint, *lambda.Client) {
 
 // lambdaCalls has the same call for both clients.
 var lambdaCalls = map[string]struct {
-	sdk  func(context.Context, *lambda.Client) (any, error)
+	sdk  func(context.Context, *lambda.Client) error
 	ours func(context.Context, *lambdaClient) (*mapping, error)
 }{
 	"create": {
-		func(ctx context.Context, c *lambda.Client) (any, error) {
-			return c.CreateEventSourceMapping(ctx, &lambda.CreateEventSourceMappingInput{
+		func(ctx context.Context, c *lambda.Client) error {
+			_, err := c.CreateEventSourceMapping(ctx, &lambda.CreateEventSourceMappingInput{
 				FunctionName: aws.String("f <&> ü"), EventSourceArn: aws.String("arn:s"), StartingPosition: types.EventSourcePositionLatest, Enabled: aws.Bool(false),
 				BatchSize: aws.Int32(0), MaximumBatchingWindowInSeconds: aws.Int32(0), ParallelizationFactor: aws.Int32(3), BisectBatchOnFunctionError: aws.Bool(false),
 				MaximumRetryAttempts: aws.Int32(-1), MaximumRecordAgeInSeconds: aws.Int32(60), FilterCriteria: &types.FilterCriteria{Filters: []types.Filter{{Pattern: aws.String(patternExpired)}}},
 				FunctionResponseTypes: []types.FunctionResponseType{"ReportBatchItemFailures"},
 				DestinationConfig:     &types.DestinationConfig{OnFailure: &types.OnFailure{Destination: aws.String("arn:d")}},
 			})
+			return err
 		},
 		func(ctx context.Context, c *lambdaClient) (*mapping, error) {
 			return c.create(ctx, &mapping{
@@ -128,19 +129,21 @@ var lambdaCalls = map[string]struct {
 		},
 	},
 	"create with defaults": {
-		func(ctx context.Context, c *lambda.Client) (any, error) {
-			return c.CreateEventSourceMapping(ctx, &lambda.CreateEventSourceMappingInput{FunctionName: aws.String("f")})
+		func(ctx context.Context, c *lambda.Client) error {
+			_, err := c.CreateEventSourceMapping(ctx, &lambda.CreateEventSourceMappingInput{FunctionName: aws.String("f")})
+			return err
 		},
 		func(ctx context.Context, c *lambdaClient) (*mapping, error) {
 			return c.create(ctx, &mapping{FunctionName: "f"})
 		},
 	},
 	"update": {
-		func(ctx context.Context, c *lambda.Client) (any, error) {
-			return c.UpdateEventSourceMapping(ctx, &lambda.UpdateEventSourceMappingInput{
+		func(ctx context.Context, c *lambda.Client) error {
+			_, err := c.UpdateEventSourceMapping(ctx, &lambda.UpdateEventSourceMappingInput{
 				UUID: aws.String("u-1"), Enabled: aws.Bool(true), FilterCriteria: &types.FilterCriteria{Filters: []types.Filter{}},
 				FunctionResponseTypes: []types.FunctionResponseType{}, DestinationConfig: &types.DestinationConfig{OnFailure: &types.OnFailure{Destination: aws.String("")}},
 			})
+			return err
 		},
 		func(ctx context.Context, c *lambdaClient) (*mapping, error) {
 			return c.update(ctx, "u-1", &mapping{
@@ -149,36 +152,41 @@ var lambdaCalls = map[string]struct {
 		},
 	},
 	"update nothing": {
-		func(ctx context.Context, c *lambda.Client) (any, error) {
-			return c.UpdateEventSourceMapping(ctx, &lambda.UpdateEventSourceMappingInput{UUID: aws.String("u-1")})
+		func(ctx context.Context, c *lambda.Client) error {
+			_, err := c.UpdateEventSourceMapping(ctx, &lambda.UpdateEventSourceMappingInput{UUID: aws.String("u-1")})
+			return err
 		},
 		func(ctx context.Context, c *lambdaClient) (*mapping, error) {
 			return c.update(ctx, "u-1", &mapping{})
 		},
 	},
 	"get": {
-		func(ctx context.Context, c *lambda.Client) (any, error) {
-			return c.GetEventSourceMapping(ctx, &lambda.GetEventSourceMappingInput{UUID: aws.String("u-1")})
+		func(ctx context.Context, c *lambda.Client) error {
+			_, err := c.GetEventSourceMapping(ctx, &lambda.GetEventSourceMappingInput{UUID: aws.String("u-1")})
+			return err
 		},
 		func(ctx context.Context, c *lambdaClient) (*mapping, error) { return c.get(ctx, "u-1") },
 	},
 	"get another path": {
-		func(ctx context.Context, c *lambda.Client) (any, error) {
-			return c.GetEventSourceMapping(ctx, &lambda.GetEventSourceMappingInput{UUID: aws.String("../a b/ü%2F?x=1&y#+~*'():@[];,$!")})
+		func(ctx context.Context, c *lambda.Client) error {
+			_, err := c.GetEventSourceMapping(ctx, &lambda.GetEventSourceMappingInput{UUID: aws.String("../a b/ü%2F?x=1&y#+~*'():@[];,$!")})
+			return err
 		},
 		func(ctx context.Context, c *lambdaClient) (*mapping, error) {
 			return c.get(ctx, "../a b/ü%2F?x=1&y#+~*'():@[];,$!")
 		},
 	},
 	"delete": {
-		func(ctx context.Context, c *lambda.Client) (any, error) {
-			return c.DeleteEventSourceMapping(ctx, &lambda.DeleteEventSourceMappingInput{UUID: aws.String("u-1")})
+		func(ctx context.Context, c *lambda.Client) error {
+			_, err := c.DeleteEventSourceMapping(ctx, &lambda.DeleteEventSourceMappingInput{UUID: aws.String("u-1")})
+			return err
 		},
 		func(ctx context.Context, c *lambdaClient) (*mapping, error) { return nil, c.delete(ctx, "u-1") },
 	},
 	"list": {
-		func(ctx context.Context, c *lambda.Client) (any, error) {
-			return c.ListEventSourceMappings(ctx, &lambda.ListEventSourceMappingsInput{FunctionName: aws.String("arn:f +&=ü/?"), EventSourceArn: aws.String("arn:s:table/T"), Marker: aws.String("n/+==")})
+		func(ctx context.Context, c *lambda.Client) error {
+			_, err := c.ListEventSourceMappings(ctx, &lambda.ListEventSourceMappingsInput{FunctionName: aws.String("arn:f +&=ü/?"), EventSourceArn: aws.String("arn:s:table/T"), Marker: aws.String("n/+==")})
+			return err
 		},
 		func(ctx context.Context, c *lambdaClient) (*mapping, error) {
 			_, err := c.list(ctx, url.Values{"FunctionName": {"arn:f +&=ü/?"}, "EventSourceArn": {"arn:s:table/T"}, "Marker": {"n/+=="}})
@@ -186,8 +194,9 @@ var lambdaCalls = map[string]struct {
 		},
 	},
 	"list all": {
-		func(ctx context.Context, c *lambda.Client) (any, error) {
-			return c.ListEventSourceMappings(ctx, &lambda.ListEventSourceMappingsInput{})
+		func(ctx context.Context, c *lambda.Client) error {
+			_, err := c.ListEventSourceMappings(ctx, &lambda.ListEventSourceMappingsInput{})
+			return err
 		},
 		func(ctx context.Context, c *lambdaClient) (*mapping, error) {
 			_, err := c.list(ctx, url.Values{})
@@ -196,18 +205,19 @@ var lambdaCalls = map[string]struct {
 	},
 }
 
-// answers of mayfly and of Amazon.
-var lambdaAnswers = []string{
+// lambdaAnswers has answers of mayfly and of Amazon, and the lines that --json printed for them with
+// the SDK's client.
+var lambdaAnswers = map[string]string{
 	`{"UUID":"u-1","StartingPosition":"LATEST","BatchSize":10,"MaximumBatchingWindowInSeconds":0,"ParallelizationFactor":1,"EventSourceArn":"arn:s","FilterCriteria":{"Filters":[{"Pattern":"{\"a\":[\"<&>\"]}"}]},
 	"FunctionArn":"arn:f","LastModified":1893499200.25,"LastProcessingResult":"No records processed","State":"Creating","StateTransitionReason":"User action","DestinationConfig":{},"MaximumRecordAgeInSeconds":-1,
-	"BisectBatchOnFunctionError":false,"MaximumRetryAttempts":-1,"TumblingWindowInSeconds":0,"FunctionResponseTypes":[],"EventSourceMappingArn":"arn:m"}`,
+	"BisectBatchOnFunctionError":false,"MaximumRetryAttempts":-1,"TumblingWindowInSeconds":0,"FunctionResponseTypes":[],"EventSourceMappingArn":"arn:m"}`: `{"BatchSize":10,"BisectBatchOnFunctionError":false,"DestinationConfig":{},"EventSourceArn":"arn:s","EventSourceMappingArn":"arn:m","FilterCriteria":{"Filters":[{"Pattern":"{\"a\":[\"<&>\"]}"}]},"FunctionArn":"arn:f","LastModified":"2030-01-01T12:00:00.250Z","LastProcessingResult":"No records processed","MaximumBatchingWindowInSeconds":0,"MaximumRecordAgeInSeconds":-1,"MaximumRetryAttempts":-1,"ParallelizationFactor":1,"StartingPosition":"LATEST","State":"Creating","StateTransitionReason":"User action","TumblingWindowInSeconds":0,"UUID":"u-1"}`,
 	`{"UUID":"u-1","StartingPosition":"AT_TIMESTAMP","StartingPositionTimestamp":1.6691271005E9,"LastModified":1669127100,"FunctionResponseTypes":null,"FilterCriteria":null,"State":null,"LastProcessingResult":"",
 	"DestinationConfig":{"OnSuccess":{},"OnFailure":{"Destination":""}},"Topics":[],"Queues":["q"],"SourceAccessConfigurations":[{"Type":"VPC_SUBNET","URI":"subnet:1"}],
-	"SelfManagedEventSource":{"Endpoints":{"KAFKA_BOOTSTRAP_SERVERS":["a:9092"]}},"MetricsConfig":{"Metrics":[]},"ScalingConfig":{"MaximumConcurrency":5}}`,
-	`{"LastModified":1893499200.124}`,
-	`{"LastModified":0}`,
-	`{}`,
-	``,
+	"SelfManagedEventSource":{"Endpoints":{"KAFKA_BOOTSTRAP_SERVERS":["a:9092"]}},"MetricsConfig":{"Metrics":[]},"ScalingConfig":{"MaximumConcurrency":5}}`: `{"DestinationConfig":{"OnFailure":{"Destination":""},"OnSuccess":{}},"LastModified":"2022-11-22T14:25:00Z","LastProcessingResult":"","MetricsConfig":{},"Queues":["q"],"ScalingConfig":{"MaximumConcurrency":5},"SelfManagedEventSource":{"Endpoints":{"KAFKA_BOOTSTRAP_SERVERS":["a:9092"]}},"SourceAccessConfigurations":[{"Type":"VPC_SUBNET","URI":"subnet:1"}],"StartingPosition":"AT_TIMESTAMP","StartingPositionTimestamp":"2022-11-22T14:25:00.500Z","UUID":"u-1"}`,
+	`{"LastModified":1893499200.124}`: `{"LastModified":"2030-01-01T12:00:00.124Z"}`,
+	`{"LastModified":0}`:              `{"LastModified":"1970-01-01T00:00:00Z"}`,
+	`{}`:                              `{}`,
+	``:                                `{}`,
 }
 
 // Our client of Lambda sends the requests that the SDK's client sends, with valid signatures, and
@@ -217,10 +227,9 @@ func TestLambdaCallsAreTheSDKs(t *testing.T) {
 	for _, base := range []string{"", "/a/b"} {
 		e, theirs := lambdaClients(s.URL+base, 3)
 		for name, call := range lambdaCalls {
-			for _, answer := range lambdaAnswers {
+			for answer, line := range lambdaAnswers {
 				s.answer = func(w http.ResponseWriter, _ int) { io.WriteString(w, answer) }
-				out, err := call.sdk(t.Context(), theirs)
-				if err != nil {
+				if err := call.sdk(t.Context(), theirs); err != nil {
 					t.Fatal(err)
 				}
 				want := s.take()
@@ -240,12 +249,9 @@ func TestLambdaCallsAreTheSDKs(t *testing.T) {
 				if m == nil {
 					continue
 				}
-				var printed, printedBySDK bytes.Buffer
-				if err := errors.Join(writeJSON(&printed, m.members()), writeJSON(&printedBySDK, membersOf(out))); err != nil {
-					t.Fatal(err)
-				}
-				if printed.String() != printedBySDK.String() {
-					t.Errorf("%s\nprinted as %sinstead of %s", answer, &printed, &printedBySDK)
+				var printed bytes.Buffer
+				if err := writeJSON(&printed, m.members()); err != nil || printed.String() != line+"\n" {
+					t.Errorf("%s\nprinted as %sinstead of %s: %v", answer, &printed, line, err)
 				}
 			}
 		}

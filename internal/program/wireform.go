@@ -6,10 +6,8 @@ import (
 	"io"
 	"reflect"
 	"strings"
-	"time"
 
 	scheduler "github.com/aws/aws-sdk-go-v2/service/scheduler/types"
-	"github.com/aws/smithy-go/middleware"
 )
 
 // membersOf returns the JSON form of one of the SDK's structures, with the API's names and without
@@ -38,9 +36,6 @@ func wireForm(v reflect.Value) any {
 		}
 		return wireForm(v.Elem())
 	case reflect.Struct:
-		if at, isTime := reflect.TypeAssert[time.Time](v); isTime {
-			return wireTime(at)
-		}
 		return wireStruct(v)
 	case reflect.Slice:
 		if v.Len() == 0 {
@@ -62,7 +57,7 @@ func wireStruct(v reflect.Value) map[string]any {
 	members := map[string]any{}
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
-		if !field.IsExported() || field.Type == reflect.TypeFor[middleware.Metadata]() {
+		if !field.IsExported() {
 			continue
 		}
 		name := field.Name
