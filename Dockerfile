@@ -1,11 +1,12 @@
-# The program alone: no shell, no package manager, no root. GoReleaser fills the context (dockers_v2 in .goreleaser.yaml), .ci/install does so in CI.
+# The programs alone: no shell, no package manager, no root. The directory of a platform has mayfly, and for the image "full" also mayfly-full.
+# GoReleaser fills the context (dockers_v2 in .goreleaser.yaml), .ci/install does so in CI.
 # The root file system may be read-only; only /data is written.
 FROM scratch
 ARG TARGETPLATFORM
 COPY .release/image/certs /etc/ssl/certs
 # An empty directory of the context, so that a new volume belongs to the user below.
 COPY --chown=65532:65532 .release/image/data /data
-COPY $TARGETPLATFORM/mayfly /usr/bin/mayfly
+COPY $TARGETPLATFORM/mayfly* /usr/bin/
 USER 65532:65532
 VOLUME /data
 EXPOSE 8000
