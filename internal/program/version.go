@@ -32,7 +32,7 @@ func (c versionCommand) Run(_ context.Context, s streams) error {
 }
 
 // release overrides the version. A distribution that builds from an archive of the source sets it:
-// go build -ldflags "-X main.release=v1.2.3".
+// go build -ldflags "-X github.com/mayflydb/mayfly/internal/program.release=v1.2.3".
 var release string
 
 // build is the output of mayfly version --json.
