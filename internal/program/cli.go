@@ -1,3 +1,5 @@
+// Package program has the command line of mayfly and of mayfly-full: a file for each command. Main runs it with
+// the parts of the one or the other.
 package program
 
 import (
