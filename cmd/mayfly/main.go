@@ -1,4 +1,4 @@
-// Command mayfly is a DynamoDB-compatible database with exact expiry, in one program.
+// Command mayfly is a DynamoDB-compatible database with exact expiry.
 //
 //	mayfly serve        the server
 //	mayfly demo         watch real data expire

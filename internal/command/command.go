@@ -90,7 +90,7 @@ func (c *Command) fill() {
 	}
 }
 
-// Fill fills the command and all below it, and returns it.
+// Fill adds the flags and arguments of the command and of all below it, and returns it.
 func (c *Command) Fill() *Command {
 	c.fill()
 	for _, child := range c.Children {

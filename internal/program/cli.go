@@ -1,5 +1,5 @@
-// Package program has the command line of mayfly and of mayfly-full: a file for each command. Main runs it with
-// the parts of the one or the other.
+// Package program has the command line of mayfly and of mayfly-full: a file for each command. Main
+// runs it with the parts of one of them.
 package program
 
 import (
@@ -80,7 +80,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		args = []string{"version"}
 	}
 	if missing := parts.missing(args); missing != nil {
-		code, err := handOver(missing, args)
+		code, err := handOver(ctx, missing, args)
 		return cmp.Or(report(stderr, err), code)
 	}
 	parser := command.New(command.Program{Name: "mayfly", Help: "A DynamoDB-compatible database in which items expire exactly at their deadlines.", Env: "MAYFLY", Out: stdout, Err: stderr}, parts.commands())
@@ -93,7 +93,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	err = selected.(runner).Run(ctx, out)
 	if missing, ok := errors.AsType[*missingPart](err); ok {
-		code, err := handOver(missing, args)
+		if err := checkReadable(args); err != nil {
+			return report(stderr, err)
+		}
+		code, err := handOver(ctx, missing, args)
 		return cmp.Or(report(stderr, err), code)
 	}
 	return report(stderr, err)

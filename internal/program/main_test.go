@@ -9,7 +9,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/program/full"
 )
 
-// TestMain runs the tests in a program with all parts, and gives them three programs: mayfly and
+// TestMain runs the tests in a program with all parts, beside three programs: mayfly and
 // mayfly-full, which have all parts, and mayfly-small, which has none, as the mayfly of a user.
 func TestMain(m *testing.M) {
 	program.SetParts(full.Parts())

@@ -7,6 +7,7 @@ import (
 	"io"
 	"iter"
 	"log/slog"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -20,9 +21,9 @@ import (
 	"github.com/mayflydb/mayfly/timeseries"
 )
 
-// Parts are what only mayfly-full has: clients of brokers and of AWS's services, Parquet, the
-// commands of the toolkits, and bench. They are two fifths of its size. mayfly has none of them, so
-// it is small and starts fast; for a command line that needs one it starts mayfly-full.
+// Parts are the libraries and commands of mayfly-full: clients of brokers and of AWS's services,
+// Parquet, the commands of the toolkits, and bench. They are two fifths of its size. mayfly has none
+// of them, so it is small and starts fast; for a command line that needs one it starts mayfly-full.
 type Parts struct {
 	Commands func() any        // AllCommands
 	Kinds    []targetfile.Kind // of targets, besides webhooks and commands
@@ -32,7 +33,7 @@ type Parts struct {
 	Bucket   func(ctx context.Context, address string, l *slog.Logger) (journal.Store, error)
 }
 
-// parts are what this program has. Main sets them.
+// parts are the parts in this program. Main sets them.
 var parts Parts
 
 // commands returns the command line as a struct.
@@ -43,8 +44,8 @@ func (p Parts) commands() any {
 	return p.Commands()
 }
 
-// missing returns the error of a command line that begins with the name of a command that only
-// mayfly-full has, also in a request for help or for completions. It returns nil for others.
+// missing returns the error of a command line that names a command of mayfly-full, also in a request
+// for help or for completions. It returns nil for others.
 func (p Parts) missing(args []string) *missingPart {
 	if p.Commands != nil {
 		return nil
@@ -52,10 +53,30 @@ func (p Parts) missing(args []string) *missingPart {
 	if len(args) > 1 && (args[0] == "help" || strings.HasPrefix(args[0], "__complete")) {
 		args = args[1:]
 	}
-	if len(args) == 0 || !slices.Contains([]string{"bench", "lifecycle", "plan", "series"}, args[0]) {
+	for len(args) > 0 && strings.HasPrefix(args[0], "-") { // the command may follow flags with their values
+		switch {
+		case args[0] == "-h" || args[0] == "--help" || args[0] == "--":
+			return nil
+		case strings.Contains(args[0], "=") || len(args) == 1:
+			args = args[1:]
+		default:
+			args = args[2:]
+		}
+	}
+	if len(args) == 0 || !slices.Contains(namesElsewhere(), args[0]) {
 		return nil
 	}
 	return &missingPart{"mayfly " + args[0]}
+}
+
+// namesElsewhere returns the names of the commands that smallCLI lacks.
+func namesElsewhere() (names []string) {
+	for field := range reflect.TypeFor[smallCLI]().Fields() {
+		if field.Type == reflect.TypeFor[elsewhere]() {
+			names = append(names, strings.ToLower(field.Name))
+		}
+	}
+	return names
 }
 
 // kinds returns the kinds of targets: in mayfly, the names of those that only mayfly-full has.

@@ -14,7 +14,7 @@ import (
 
 // targetFlags are the flags about targets of the commands that deliver.
 type targetFlags struct {
-	Targets  string          `help:"YAML or JSON file that maps ARNs to targets: webhooks, brokers, commands, AWS services. See docs/targets.md." placeholder:"FILE"`
+	Targets  string          `help:"YAML or JSON file that maps ARNs to targets: webhooks, commands, and with mayfly-full brokers and AWS services. See docs/targets.md." placeholder:"FILE"`
 	Unmapped mayfly.Unmapped `help:"Targets that the file does not name: accept (their deliveries are recorded in the table mayfly.recorded) or refuse. Default: accept for a server in memory, otherwise refuse." default:"default" placeholder:"refuse"`
 }
 

@@ -37,7 +37,7 @@ var release string
 
 // build is the output of mayfly version --json.
 type build struct {
-	Version string `json:"version"`          // "v1.2.3", or "devel" without tag and module version
+	Version string `json:"version"`          // "v1.2.3", or "devel" if the toolchain recorded none
 	Commit  string `json:"commit,omitempty"` // full hash
 	Date    string `json:"date,omitempty"`   // of the commit, RFC 3339
 	Go      string `json:"go"`
@@ -82,7 +82,7 @@ func readBuild() build {
 	return b
 }
 
-// version returns the version, followed by the commit if there is no release.
+// version returns the version, followed by the commit if there is none.
 func version() string {
 	b := readBuild()
 	if b.Version == "devel" && b.Commit != "" {

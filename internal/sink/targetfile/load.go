@@ -225,8 +225,8 @@ func (m *maker) make(ctx context.Context, d *decoder, f file, list places, o Opt
 	}
 }
 
-// ReadOne decodes a YAML or JSON file with the settings of exactly one of the fields of the struct behind
-// value. what is what the struct stands for, in messages: "a source". check then checks the settings.
+// ReadOne decodes a YAML or JSON file with the settings of exactly one of the fields of the struct
+// behind value. what names the struct in messages: "a source". check then checks the settings.
 func ReadOne(path, what string, value any, o Options, check func() error) error {
 	text, err := readFile(path)
 	if err != nil {
