@@ -16,6 +16,9 @@ const startMost = 32 << 10
 // TestStart: no package of ours compiles regular expressions or fills tables at the start that a
 // command may never need.
 func TestStart(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the whole program")
+	}
 	t.Parallel()
 	program := filepath.Join(t.TempDir(), "program.exe")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", program, "./cmd/mayfly-full").CombinedOutput(); err != nil {

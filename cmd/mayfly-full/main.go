@@ -1,6 +1,6 @@
-// Command mayfly-full has all commands of mayfly, which starts it for a command line that needs what
-// is only here: series, lifecycle, plan and bench, targets at AWS's services and at brokers, archives
-// of Parquet files, journals in S3.
+// Command mayfly-full is mayfly with all commands and targets. Besides those of mayfly it has the
+// commands series, lifecycle, plan and bench, targets at AWS's services and at brokers, archives of
+// Parquet files, and journals in S3. mayfly starts it for a command line that needs one of them.
 package main
 
 import (

@@ -42,7 +42,8 @@ type cli struct {
 	Version versionCommand `cmd:"" group:"Other" help:"Print the version of this program."`
 }
 
-// smallCLI is the command line of mayfly: it has the names of the commands that only mayfly-full has.
+// smallCLI is the command line of mayfly. It has only the names and help texts of the commands of
+// mayfly-full. TestSmallNamesAll compares them with cli's: one struct would link their code.
 type smallCLI struct {
 	commands
 	Series    elsewhere `cmd:"" group:"Toolkits" help:"Time series: ingest readings, show the latest, ranges, rollups and plots."`
