@@ -155,7 +155,7 @@ var exceptions = map[string]exception{
 	"": {
 		may: []string{"internal/clock", "internal/front/...", "internal/option", "internal/sdk", "internal/store/engine", "internal/store/kv", "internal/store/service", "internal/work/...", "target"},
 		tests: []string{
-			"", "conformance", "internal/faulttest", "internal/store/dynamo", "lifecycle",
+			"", "conformance", "internal/faulttest", "internal/store/dynamo", "internal/testkit", "lifecycle",
 		},
 		why: "the root is wiring: packages below it decide the meaning of a request, and the toolkits are built on it",
 	},

@@ -42,7 +42,7 @@ func inBubble(t *testing.T, happen func(w *world)) {
 // NeverEarly: whatever the Dates of an endpoint show, no removal is earlier by the machine's clock
 // than MaxSkew. When the Dates are right again, guard goes on by itself.
 func TestClockFaults(t *testing.T) {
-	seeds := 3 * uint64(*seedCount)
+	seeds := testkit.Size[uint64](1, 3) * uint64(*seedCount)
 	if testing.Short() { // under the race detector each takes six seconds or more
 		seeds = 1
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mayflydb/mayfly/guard/internal/audit"
 	"github.com/mayflydb/mayfly/guard/internal/stream"
+	"github.com/mayflydb/mayfly/internal/testkit"
 )
 
 // idling returns the requests per second of an idle fleet, by operation and table, with leases of
@@ -77,7 +78,7 @@ func atMost(t *testing.T, each map[string]float64, matching string, most float64
 // share in the stream and in the partitions, and one poll of each partition in 5/4 of a lease.
 // Distant deadlines do not change that.
 func TestIdleStreamFleet(t *testing.T) {
-	for _, workers := range []int{1, 2, 4} {
+	for _, workers := range testkit.Size([]int{1, 2}, []int{1, 2, 4}) {
 		each := idling(t, Stream, workers, func(w *world) {
 			for i := range 100 {
 				w.put(fmt.Sprint("far", i), fmt.Sprint(time.Now().Add(time.Hour+time.Duration(i)*time.Minute).Unix()))

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/mayflydb/mayfly/guard/internal/stream"
+	"github.com/mayflydb/mayfly/internal/testkit"
 	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/ensure"
 	"github.com/mayflydb/mayfly/internal/work/lease"
@@ -70,13 +71,14 @@ func (w *world) notedAt() map[string]int {
 	return n
 }
 
-// olderLayout makes the deadline table as older versions made it, with 16 partitions.
-func (w *world) olderLayout() {
+// olderLayout makes the deadline table as older versions made it, with a number of partitions that was
+// the same for every table: 16.
+func (w *world) olderLayout(partitions int) {
 	w.t.Helper()
 	_, err := ensure.Table(w.t.Context(), w.DynamoDB(), ensure.Spec{Name: stream.TableName, Key: "part", Sort: "at"})
 	must(w.t, err)
 	_, err = w.DynamoDB().PutItem(w.t.Context(), &dynamodb.PutItemInput{TableName: aws.String(stream.TableName), Item: map[string]types.AttributeValue{
-		"part": s(w.tableARN()), "at": s("settings"), "born": n(fmt.Sprint(w.now().UnixMilli())), "partitions": n("16"), "stream": s(w.streamARN()), "epoch": n("1"), "scans": n("1"),
+		"part": s(w.tableARN()), "at": s("settings"), "born": n(fmt.Sprint(w.now().UnixMilli())), "partitions": n(fmt.Sprint(partitions)), "stream": s(w.streamARN()), "epoch": n("1"), "scans": n("1"),
 	}})
 	must(w.t, err)
 }
@@ -95,10 +97,11 @@ func TestPartitionsGrow(t *testing.T) {
 				w := newWorld(t)
 				first, second := "2", "3"
 				few, many, divisions := 4, 8, "2/4 3/8"
-				if older { // with the number that older versions have
-					w.olderLayout()
+				if older {
+					few = testkit.Size(4, 16) // a day of 48 partitions among three workers takes ten seconds
+					many, divisions = 2*few, fmt.Sprintf("1/%d 2/%d", few, 2*few)
 					first, second = "1", "2"
-					few, many, divisions = 16, 32, "1/16 2/32"
+					w.olderLayout(few)
 				}
 				w.fill("scanned", 20, w.in(100))
 				// it does not notice the growth

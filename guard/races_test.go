@@ -16,9 +16,10 @@ import (
 
 	"github.com/mayflydb/mayfly/guard/internal/armed"
 	"github.com/mayflydb/mayfly/internal/invariant"
+	"github.com/mayflydb/mayfly/internal/testkit"
 )
 
-var raceCount = flag.Int("races", 4000, "how many races are forced: go test ./guard -run ForcedRaces -races 1000000 -timeout 1h")
+var raceCount = flag.Int("races", testkit.Size(1000, 4000), "how many races are forced: go test ./guard -run ForcedRaces -races 1000000 -timeout 1h")
 
 // fates are the changes of an item between the decision to remove it and the removal. They return
 // whether the item has to exist afterwards.

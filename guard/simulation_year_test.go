@@ -4,13 +4,15 @@ import (
 	"flag"
 	"testing"
 	"time"
+
+	"github.com/mayflydb/mayfly/internal/testkit"
 )
 
 var yearStops = flag.Int("stops", 0, "how often users and machines do something in a simulated year; 0: as often as takes some seconds")
 
 // yearly is the number of deadlines in a year. Stream's fleets poll their partitions all the time,
 // which takes most of the time.
-var yearly = map[Strategy]int{Stream: 30, Index: 60, Schedule: 25, Scan: 100}
+var yearly = testkit.Size(map[Strategy]int{Stream: 10, Index: 20, Schedule: 15, Scan: 30}, map[Strategy]int{Stream: 30, Index: 60, Schedule: 25, Scan: 100})
 
 const year = 365 * 24 * time.Hour
 

@@ -25,6 +25,7 @@ import (
 	"github.com/mayflydb/mayfly"
 	"github.com/mayflydb/mayfly/guard/internal/armed"
 	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/testkit"
 )
 
 func s(v string) types.AttributeValue { return &types.AttributeValueMemberS{Value: v} }
@@ -36,6 +37,7 @@ func TestMain(m *testing.M) {
 		// parallel tests mostly wait for deadlines, so two cores are enough for all of them at once
 		_ = flag.Set("test.parallel", "8")
 	}
+	testkit.CollectSeldom()
 	goleak.VerifyTestMain(m)
 }
 

@@ -56,6 +56,7 @@ func TestBenchNATS(t *testing.T) {
 
 // Scheduled messages are compared with expiring items, and no stream is left there.
 func TestBenchNATSTimers(t *testing.T) {
+	t.Parallel()
 	nats := serveNATS(t, true)
 	stdout, stderr, code := runBench(t, "--quick", "--expiring", "1500", "--burst", "500", "--only", "expiry,burst", "--nats", nats.ClientURL(), "--json")
 	var report bench.Report

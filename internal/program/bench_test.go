@@ -39,6 +39,7 @@ func TestBenchQuick(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")
 	}
+	t.Parallel()
 	charts := filepath.Join(t.TempDir(), "bench.svg")
 	stdout, stderr, code := runBench(t, "--quick", "--in-memory", "--json", "--svg", charts)
 	var report bench.Report
@@ -108,6 +109,7 @@ func TestBenchMerge(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes 6 seconds")
 	}
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "report.json")
 	var whole bench.Report
 	if err := json.Unmarshal([]byte(readDoc(t, "docs/report.json")), &whole); err != nil {

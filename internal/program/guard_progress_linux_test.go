@@ -74,6 +74,7 @@ func (s *screenText) String() string {
 
 // On a terminal a scan that takes a while has a bar, which lines take the place of and which is gone at the end; NO_COLOR takes its colour away.
 func TestGuardDrawsABar(t *testing.T) {
+	t.Parallel()
 	s, err := startServer(t.TempDir(), nil, "--memory", "--expiry", "aws")
 	if err != nil {
 		t.Fatal(err)
@@ -83,6 +84,7 @@ func TestGuardDrawsABar(t *testing.T) {
 	fillOrders(t, api, 200)
 	for _, colour := range []bool{true, false} {
 		t.Run(fmt.Sprint("colour ", colour), func(t *testing.T) {
+			t.Parallel()
 			screen, device := openTerminal(t)
 			text := textOf(screen)
 			command := exec.Command("mayfly", "guard", "--endpoint", s.url, "--table", "orders", "--attribute", "ttl", "--strategy", "scan", "--max-rcu", "2", "--alone")

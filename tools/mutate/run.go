@@ -239,7 +239,7 @@ func (r *runner) test(ctx context.Context, m mutation, t tests, limit time.Durat
 	defer cancel()
 	cmd := exec.CommandContext(ctx, r.binaries[m.Package+"/"+t.Package], args...)
 	cmd.Dir = t.Package
-	cmd.Env = append(os.Environ(), mutantVariable+"="+m.Name)
+	cmd.Env = append(os.Environ(), mutantVariable+"="+m.Name, "FULL_TESTS=1")
 	cmd.WaitDelay = 10 * time.Second
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 	"github.com/mayflydb/mayfly/internal/store/kv"
+	"github.com/mayflydb/mayfly/internal/testkit"
 )
 
 // The crash test runs a random workload on a file system that loses unsynced data, and cuts its
@@ -36,7 +37,7 @@ var crashStreams = []string{"events", "keys"}
 var crashTableNames = []string{"events", "late", "plain", "keys"}
 
 // crashSeeds is for long runs; the default takes seconds.
-var crashSeeds = flag.Uint64("crash-seeds", 5, "how many workloads the crash test cuts")
+var crashSeeds = flag.Uint64("crash-seeds", testkit.Size[uint64](1, 5), "how many workloads the crash test cuts")
 
 // history lists the attempts to change one key, in order. A key has one writer, so only its last
 // attempt may be unacknowledged. An item carries the number of its attempt as v.

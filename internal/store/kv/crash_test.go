@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/mayflydb/mayfly/internal/testkit"
 )
 
 // crashOpts are options under which a little work goes through memtables, flushes and log rotation.
@@ -77,7 +79,7 @@ func check(t *testing.T, fs FS, acknowledged [2]int) {
 // Acknowledged batches survive a crash at any write or sync, and a batch exists as a whole or not
 // at all, whichever unsynced blocks the disk has kept.
 func TestNothingLost(t *testing.T) {
-	for percent, step := range map[int]int64{0: 1, 50: 3} {
+	for percent, step := range map[int]int64{0: testkit.Size[int64](3, 1), 50: testkit.Size[int64](7, 3)} {
 		t.Run(fmt.Sprintf("%d%% of unsynced kept", percent), func(t *testing.T) {
 			if testing.Short() {
 				step *= 10

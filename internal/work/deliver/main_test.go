@@ -17,9 +17,13 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/mayflydb/mayfly"
+	"github.com/mayflydb/mayfly/internal/testkit"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	testkit.CollectSeldom()
+	goleak.VerifyTestMain(m)
+}
 
 // patience is how long a test waits for an expected event.
 const patience = 30 * time.Second

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mayflydb/mayfly/internal/testkit"
 	"github.com/mayflydb/mayfly/internal/work/cron"
 )
 
@@ -53,7 +54,8 @@ func TestYear(t *testing.T) {
 		all = append(all, p)
 	}
 	pick := func(choices ...string) string { return choices[random.IntN(len(choices))] }
-	for i := range 1500 {
+	part := testkit.Size(5, 1)
+	for i := range 1500 / part {
 		at, p := somewhen(), planned{zone: pick(zones...)}
 		if i%3 == 0 {
 			p.members = []string{`"ActionAfterCompletion":"DELETE"`}
@@ -67,7 +69,7 @@ func TestYear(t *testing.T) {
 		}
 		add("at("+at.Format("2006-01-02T15:04:05")+")", p)
 	}
-	for i := range 700 {
+	for i := range 700 / part {
 		p := planned{}
 		if i%2 == 0 {
 			p.start = somewhen()
@@ -81,7 +83,7 @@ func TestYear(t *testing.T) {
 		}
 		add(fmt.Sprintf("rate(%d %s)", 12+random.IntN(40), pick("days", "days", "days", "hours")), p)
 	}
-	for i := range 800 {
+	for i := range 800 / part {
 		p := planned{zone: pick(zones...)}
 		if i%5 == 0 {
 			p.start = somewhen()

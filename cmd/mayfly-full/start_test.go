@@ -1,10 +1,9 @@
-package mayfly_test
+package main
 
 import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -13,19 +12,26 @@ import (
 // regular expression takes some 5 KB; with a count such as {3,255} it takes 200.
 const startMost = 32 << 10
 
+// asProgram in the environment makes the test's binary the program.
+const asProgram = "MAYFLY_TEST_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+		return
+	}
+	m.Run()
+}
+
 // TestStart: no package of ours compiles regular expressions or fills tables at the start that a
 // command may never need.
 func TestStart(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds the whole program")
-	}
-	t.Parallel()
-	program := filepath.Join(t.TempDir(), "program.exe")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", program, "./cmd/mayfly-full").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
 	}
 	run := exec.CommandContext(t.Context(), program, "version")
-	run.Env = append(os.Environ(), "GODEBUG=inittrace=1")
+	run.Env = append(os.Environ(), asProgram+"=1", "GODEBUG=inittrace=1")
 	out, err := run.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
