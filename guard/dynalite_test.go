@@ -116,8 +116,12 @@ func (e *elsewhere) guards(o Options, place func(n int, ttl int64) map[string]ty
 	w := &world{t: t}
 	r := w.start(o)
 	r.await("those that are to be renewed are armed", func() bool { return r.Stats().Counts[Armed] > renewed && time.Now().Unix() >= began+2 })
+	inTime := 0 // renewals; on a busy machine others come after the deadline, and may write an item anew that was removed
 	for i := range renewed {
 		e.put(i*4, began+1000, place(i*4, began+1000)) // with the earliest deadline
+		if time.Now().UnixMilli() < deadline(i*4)*1000 {
+			inTime++
+		}
 	}
 	for left := e.all(); ; left = e.all() {
 		for i := range n { // the list is older than this instant
@@ -142,11 +146,11 @@ func (e *elsewhere) guards(o Options, place func(n int, ttl int64) map[string]ty
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	if early > 0 || len(left) != renewed+1 || len(late) != n+1-renewed {
-		t.Errorf("%d too early, %d left, %d removed", early, len(left), len(late))
+	if early > 0 || len(left) != renewed+1 || len(late) < n+1-renewed || len(late) > n+1-inTime {
+		t.Errorf("%d too early, %d left, %d removed, %d renewed in time", early, len(left), len(late), inTime)
 	}
 	counts := r.Stats().Counts
-	t.Logf("removed %d, refused %d, throttled %d", counts[Removed], counts[Refused], counts[Throttled])
+	t.Logf("%d renewed in time, removed %d, refused %d, throttled %d", inTime, counts[Removed], counts[Refused], counts[Throttled])
 }
 
 // The strategies work at an implementation that is not ours.
