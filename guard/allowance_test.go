@@ -23,6 +23,7 @@ func (r *guarding) wantLimit() {
 // MaxRemovals is a number of items that guard removes, and no more: alone, many at a time, by
 // transactions, and if other removals are refused.
 func TestMaxRemovals(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ batch, concurrency, renewed int }{{0, 1, 0}, {0, 64, 0}, {25, 8, 0}, {0, 8, 30}, {10, 4, 30}} {
 		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
 			w := newWorld(t)
@@ -50,6 +51,7 @@ func TestMaxRemovals(t *testing.T) {
 
 // A removal whose answer was lost counts: no more items go than are allowed.
 func TestMaxRemovalsOfLostAnswers(t *testing.T) {
+	t.Parallel()
 	for _, made := range []bool{true, false} {
 		t.Run(fmt.Sprint("made ", made), func(t *testing.T) {
 			w := newWorld(t, overHTTP)
@@ -85,6 +87,7 @@ func TestMaxRemovalsOfLostAnswers(t *testing.T) {
 // Guards that share the count remove no more than allowed together, at the same time or one after
 // the other. What one has reserved and not removed does not count once it has ended.
 func TestMaxRemovalsShared(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.fill("a", 60, w.in(0))
 	o := w.options(Auto)
@@ -114,6 +117,7 @@ func TestMaxRemovalsShared(t *testing.T) {
 
 // A guard that ends gives back what it has reserved, and wakes the others.
 func TestAllowanceGivenBack(t *testing.T) {
+	t.Parallel()
 	shared := &Removals{}
 	one, other := newAllowance(3, shared), newAllowance(3, shared)
 	leave := one.join()
@@ -139,6 +143,7 @@ func TestAllowanceGivenBack(t *testing.T) {
 
 // The schedule strategy cannot limit what the Scheduler deletes, and says so.
 func TestLimitsOfSchedules(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	o := w.scheduling()
 	o.MaxRemovals = 1

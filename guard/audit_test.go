@@ -91,6 +91,7 @@ func (w *world) forgetDeadline(name string) {
 // The audit removes an overdue item that the strategy did not know of, and counts it as missed. The
 // strategy's own items are not, nor those that stay.
 func TestAuditFindsMissedItems(t *testing.T) {
+	t.Parallel()
 	audits(t, func(t *testing.T, w *world, o Options) {
 		events := &recorder{}
 		o.Observe = events.observe
@@ -118,6 +119,7 @@ func TestAuditFindsMissedItems(t *testing.T) {
 
 // A worker with memory for few deadlines, as one that is alone has it, audits all the same.
 func TestAuditWithLittleMemory(t *testing.T) {
+	t.Parallel()
 	bubbled(t, func(t *testing.T, w *world) {
 		g, err := New(w.auditOptions(Stream))
 		must(t, err)
@@ -136,6 +138,7 @@ func TestAuditWithLittleMemory(t *testing.T) {
 // Nothing counts as missed in an ordinary run of a fleet: with a backlog, items that are renewed, or
 // written long after their deadlines, and an audit all the time.
 func TestAuditMissesNothing(t *testing.T) {
+	t.Parallel()
 	audits(t, func(t *testing.T, w *world, o Options) {
 		for i := range 100 {
 			w.putWindowed(fmt.Sprint("before", i), w.in(-3600))
@@ -185,6 +188,7 @@ func TestAuditMissesNothing(t *testing.T) {
 // The audit leaves an item to the strategy for as long as that may take to learn of it: an hourly
 // patrol of the index finds what was written long after its deadline.
 func TestAuditWaitsForTheStrategy(t *testing.T) {
+	t.Parallel()
 	bubbled(t, func(t *testing.T, w *world) {
 		w.putWindowed("future", w.in(1e6))
 		r := w.start(w.auditOptions(Index))
@@ -216,6 +220,7 @@ func (p *tap) auditScans() (all []*dynamodb.ScanInput) {
 // The audit keeps to its read units, and a pass that is interrupted goes on where it was: after a
 // restart, and when another worker takes it over. Then the next pass is not before its time.
 func TestAuditResumes(t *testing.T) {
+	t.Parallel()
 	for _, alone := range []bool{true, false} {
 		t.Run(fmt.Sprint("alone ", alone), func(t *testing.T) {
 			bubbled(t, func(t *testing.T, w *world) {
@@ -270,6 +275,7 @@ func TestAuditResumes(t *testing.T) {
 
 // One worker of a fleet audits at a time. When it dies, another one continues the pass.
 func TestAuditOfAFleet(t *testing.T) {
+	t.Parallel()
 	bubbled(t, func(t *testing.T, w *world) {
 		for i := range 400 {
 			w.put(fmt.Sprint("far", i), w.in(1e6), text("x", strings.Repeat("x", 7900)))
@@ -307,6 +313,7 @@ func TestAuditOfAFleet(t *testing.T) {
 // A dry run removes nothing, and counts a missed item once, although each pass finds it. An item
 // that the strategy has reported is not missed.
 func TestAuditOfADryRun(t *testing.T) {
+	t.Parallel()
 	audits(t, func(t *testing.T, w *world, o Options) {
 		o.DryRun, o.AuditEvery = true, time.Hour
 		if o.Strategy == Schedule { // it keeps all deadlines in memory, so it cannot forget one
@@ -329,6 +336,7 @@ func TestAuditOfADryRun(t *testing.T) {
 
 // Without an audit there is none. An endpoint that forbids the scan does not end guard.
 func TestAuditIsOff(t *testing.T) {
+	t.Parallel()
 	for _, c := range []string{"off", "forbidden"} {
 		t.Run(c, func(t *testing.T) {
 			bubbled(t, func(t *testing.T, w *world) {
@@ -365,6 +373,7 @@ func TestAuditIsOff(t *testing.T) {
 // The audit does not judge while the strategy is behind, a problem is open, or any worker has a
 // backlog. In a dry run it does not judge beside another worker.
 func TestAuditWaits(t *testing.T) {
+	t.Parallel()
 	bubbled(t, func(t *testing.T, w *world) {
 		o := w.auditOptions(Stream)
 		o.Alone, o.Owner = false, "a"
@@ -423,6 +432,7 @@ func (c *caughtUp) CaughtUp(context.Context) (time.Duration, bool, error) {
 
 // An item that guard was not allowed to remove was no secret to the strategy.
 func TestAuditIgnoresGivenUpItems(t *testing.T) {
+	t.Parallel()
 	bubbled(t, func(t *testing.T, w *world) {
 		var refused atomic.Bool
 		refused.Store(true)

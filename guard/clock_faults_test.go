@@ -42,6 +42,7 @@ func inBubble(t *testing.T, happen func(w *world)) {
 // NeverEarly: whatever the Dates of an endpoint show, no removal is earlier by the machine's clock
 // than MaxSkew. When the Dates are right again, guard goes on by itself.
 func TestClockFaults(t *testing.T) {
+	t.Parallel()
 	seeds := testkit.Size[uint64](1, 3) * uint64(*seedCount)
 	if testing.Short() { // under the race detector each takes six seconds or more
 		seeds = 1
@@ -123,6 +124,7 @@ func clockFaults(w *world, strategy Strategy, seed uint64) {
 // removed early. Removals stop with the second answer that shows it, a problem is open, and guard
 // goes on once the Date is right again.
 func TestDateJumpStopsRemovals(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(w *world) {
 		dates := w.dated(1)
 		w.fill("a", 100, w.in(10))
@@ -158,6 +160,7 @@ func TestDateJumpStopsRemovals(t *testing.T) {
 
 // An endpoint without Date headers can be guarded by this machine's clock.
 func TestLocalClock(t *testing.T) {
+	t.Parallel()
 	for _, strategy := range []Strategy{Scan, Stream} {
 		inBubble(t, func(w *world) {
 			w.answer(func(answer *http.Response) { answer.Header.Del("Date") })
@@ -183,6 +186,7 @@ func TestLocalClock(t *testing.T) {
 
 // A removal that is under way when a doubt begins is not sent: it waits for the clock.
 func TestDoubtWhileRemoving(t *testing.T) {
+	t.Parallel()
 	for _, batch := range []int{0, 25} {
 		inBubble(t, func(w *world) {
 			dates := w.dated(1)

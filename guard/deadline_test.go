@@ -10,6 +10,7 @@ import (
 
 // A value that is not epoch seconds is reported, once per key, and the item stays.
 func TestBadValues(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	events := &recorder{}
 	o := w.options(Auto)

@@ -18,6 +18,7 @@ import (
 // Over HTTP and by the machine's clock, guard learns the endpoint's time, and removes items soon
 // after the deadline, but never before.
 func TestCalibratesAgainstAServer(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, overHTTP, inRealTime)
 	deadline := w.now().Add(4 * time.Second).Truncate(time.Second)
 	w.put("a", w.in(int64(deadline.Sub(w.now().Truncate(time.Second)).Seconds())))
@@ -48,6 +49,7 @@ func TestCalibratesAgainstAServer(t *testing.T) {
 // If the clocks differ too much, in either direction, guard stops instead of removing items too
 // early.
 func TestStopsBeyondMaxSkew(t *testing.T) {
+	t.Parallel()
 	for _, by := range []time.Duration{-time.Minute, time.Minute} {
 		w := newWorld(t, overHTTP)
 		o := w.options(Auto)
@@ -62,6 +64,7 @@ func TestStopsBeyondMaxSkew(t *testing.T) {
 
 // An endpoint without Date headers cannot be guarded.
 func TestNoDate(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	o := w.options(Auto)
 	o.LocalClock = false
@@ -101,6 +104,7 @@ func must1[T any](v T, err error) func(testing.TB) T {
 // NeverEarly: a response with a Date far ahead, from a machine or proxy with a wrong clock, makes
 // nothing due early, until guard finds that the clocks differ too much.
 func TestOneWrongDateRemovesNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, overHTTP)
 	o := w.options(Auto)
 	o.clock, o.LocalClock = clock.NewFrozenAt(w.now()), false
@@ -137,6 +141,7 @@ func TestOneWrongDateRemovesNothing(t *testing.T) {
 // One response with a Date hours in the past stops removals until the next ones contradict it, and
 // neither removals nor the strategies wait for the wrong time.
 func TestOneWrongDateDelaysNothing(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		g := must1(New(Options{DB: dynamodb.New(dynamodb.Options{}), Table: worldTable, clock: clock.NewAt(began)}))(t)
@@ -176,6 +181,7 @@ func TestOneWrongDateDelaysNothing(t *testing.T) {
 // A wait for the endpoint's clock does not take half an hour longer when that is set back by half
 // an hour.
 func TestPassWhereTheClockGoesBack(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g, err := New(Options{DB: dynamodb.New(dynamodb.Options{}), Table: "t", Attribute: "ttl", MaxSkew: time.Hour})
 		must(t, err)

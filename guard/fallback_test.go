@@ -25,6 +25,7 @@ import (
 // followed again: it seems to have no open shard, or the endpoint refuses a call. One failed attempt
 // is no problem.
 func TestStreamStalls(t *testing.T) {
+	t.Parallel()
 	closed := func(r *request) (*http.Response, error) {
 		answer, err := r.pass()
 		if err != nil || r.operation != "DescribeStream" {

@@ -10,6 +10,7 @@ import (
 // TestFaultsAreRun: CI runs exactly the tests that break guard on purpose with the build tag
 // invariants.
 func TestFaultsAreRun(t *testing.T) {
+	t.Parallel()
 	script, err := os.ReadFile("../.ci/run")
 	must(t, err)
 	pattern := regexp.MustCompile(`-tags invariants \./guard \./guard/internal/\.\.\. -run '([^']*)'`).FindSubmatch(script)

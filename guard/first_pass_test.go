@@ -75,6 +75,7 @@ func withWindow(w *world, name, ttl string) {
 // A table whose items are mostly long overdue stays as it is, with each strategy, until its overdue
 // items are accepted; then guard never asks again.
 func TestManyOverdue(t *testing.T) {
+	t.Parallel()
 	for _, s := range []Strategy{Scan, Stream, Index, Auto} {
 		t.Run("strategy "+string(s), func(t *testing.T) {
 			var with []func(*world)
@@ -116,6 +117,7 @@ func TestManyOverdue(t *testing.T) {
 
 // Which overdue items go at once, and which need consent.
 func TestAdmit(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name                string
 		old, due, fresh     int // overdue by more than a day, by a second, not
@@ -170,6 +172,7 @@ func TestAdmit(t *testing.T) {
 
 // The decision is about one attribute of one table.
 func TestAcceptedOtherwise(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.put("a", w.in(-90_000), map[string]types.AttributeValue{"other": n(w.in(-90_000))})
 	o := w.asked(Scan)
@@ -232,6 +235,7 @@ func (w *world) sampled(o Options, least time.Duration) *guarding {
 // In a table too large to be counted at once, guard ends as soon as it has armed one overdue item
 // more than it may, and the next start knows that. When a pass has ended, it no longer counts.
 func TestManyOverdueLater(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.fill("fresh", 3_000, w.in(90_000))
 	w.fill("old", 1_500, w.in(-90_000))
@@ -289,6 +293,7 @@ func TestManyOverdueInTime(t *testing.T) {
 // An endpoint that does not allow guard to ask for the table's TTL confirms the attribute as little
 // as it contradicts it; one that does not know the question has no TTL.
 func TestAdmitWithoutTTLAnswers(t *testing.T) {
+	t.Parallel()
 	for code, refused := range map[string]bool{"AccessDeniedException": false, "UnknownOperationException": true} {
 		w := newWorld(t)
 		w.fill("due", 20, w.in(-1))
@@ -308,6 +313,7 @@ func TestAdmitWithoutTTLAnswers(t *testing.T) {
 
 // A sweep of the function counts as well, without asking for the table's TTL.
 func TestManyOverdueSweep(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, withWindows)
 	for i := range 20 {
 		w.putWindowed(fmt.Sprint("old", i), w.in(-86_401))

@@ -23,6 +23,7 @@ import (
 // takes half the write units, if --max-rcu makes it slow, the table throttles, or the endpoint refuses
 // transactions.
 func TestFirstScanWrites(t *testing.T) {
+	t.Parallel()
 	const items = 600
 	refused := func(times int, err error) func() error {
 		return func() error {
@@ -153,6 +154,7 @@ func (n *segmentScans) counts() (pages, items int) {
 // After a worker has died in the middle of the first scan, the next one continues at the checkpoints,
 // even if it would divide the table in another way. It reads at most a page again.
 func TestFirstScanContinues(t *testing.T) {
+	t.Parallel()
 	const items = 2000
 	everyStore(t, func(t *testing.T, w *world, o Options) {
 		w.fill("item", items, w.in(1e6))
@@ -194,6 +196,7 @@ func TestFirstScanContinues(t *testing.T) {
 // Workers share the segments of the first scan. All together they read at the rate of MaxRCU, and
 // each knows how far the scan is.
 func TestFirstScanByTwo(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		const items, budget = 2000, 200.0

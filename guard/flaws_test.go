@@ -19,6 +19,7 @@ var flaws = map[string]int{
 
 // TestEachFlawHasATest: each numbered flaw has a test of its name, and each such test has a flaw.
 func TestEachFlawHasATest(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("*_test.go")
 	must(t, err)
 	tested := map[string]bool{}

@@ -63,6 +63,7 @@ func (w *world) awaitShares(shares string) {
 // One of three workers dies. The others take over its deadlines, including the armed ones, within
 // little more than the time of a lease, and read its unfinished records again.
 func TestFleetTakesOver(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.fill("before", 100, w.in(60))
@@ -98,6 +99,7 @@ func TestFleetTakesOver(t *testing.T) {
 // A worker pauses for longer than its leases last, at any of its writes to the deadline table, and
 // then continues with that write. It breaks no law: renewed items stay, and due items go.
 func TestFleetSplitLeases(t *testing.T) {
+	t.Parallel()
 	for _, at := range []string{"PutItem", "DeleteItem", "Query", "GetRecords"} {
 		t.Run(at, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -168,6 +170,7 @@ func TestFleetSplitLeases(t *testing.T) {
 // In a fleet at peace, each deadline is tried by one worker, also one that is due before the owner of
 // its partition polls again: its reader has armed it.
 func TestFleetTriesOnce(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		a := w.join("a")

@@ -16,6 +16,7 @@ import (
 // If the endpoint rejects the removal of an item, guard retries it with growing pauses and logs it
 // once; others go on time. When it can be removed, it goes.
 func TestGivesUpForAWhile(t *testing.T) {
+	t.Parallel()
 	inAll(t, func(t *testing.T, strategy Strategy) {
 		s := newSite(t, strategy)
 		var attempts atomic.Int64
@@ -60,6 +61,7 @@ func TestGivesUpForAWhile(t *testing.T) {
 // A worker that is alone never polls, but retries rejected removals, including those that were
 // overdue when it found them.
 func TestGivesUpForAWhileAlone(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, Stream)
 	s.options.Alone = true
 	s.line.set(func(r *request) (*http.Response, error) {
@@ -80,6 +82,7 @@ func TestGivesUpForAWhileAlone(t *testing.T) {
 
 // A transient failure of many removals is logged once a minute.
 func TestTransientFailuresAreLoggedOncePerMinute(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, Scan)
 	s.line.set(func(r *request) (*http.Response, error) {
 		if r.operation == "DeleteItem" {
@@ -133,6 +136,7 @@ func TestBadValuesOnceForAllPasses(t *testing.T) {
 // messageFilter remembers messages for at least half a day, up to a limit. Beyond that it rejects
 // new ones, instead of accepting all of them repeatedly.
 func TestMessageFilter(t *testing.T) {
+	t.Parallel()
 	filter := newMessageFilter()
 	filter.most = 10
 	half := (filterFor / 2).Milliseconds()
@@ -171,6 +175,7 @@ func TestMessageFilter(t *testing.T) {
 // A rejected removal rests twice as long each time, up to half an hour; another deadline of the
 // item does not. The memory is bounded.
 func TestGivenUp(t *testing.T) {
+	t.Parallel()
 	g := newGivenUp()
 	g.most = 3
 	a, now := armed.Entry{Key: "a", At: 1000}, int64(0)
@@ -203,6 +208,7 @@ func TestGivenUp(t *testing.T) {
 
 // Adding removals beyond the limit does not visit all of the remembered ones each time.
 func TestGivenUpBeyondTheBound(t *testing.T) {
+	t.Parallel()
 	g := newGivenUp()
 	for i := range g.most {
 		g.mu.all[uint64(i)] = setback{until: 0, pause: givenUpFirst}
@@ -227,6 +233,7 @@ func TestGivenUpBeyondTheBound(t *testing.T) {
 
 // oncePerMinute accepts a cause once a minute, and its memory is bounded.
 func TestOncePerMinute(t *testing.T) {
+	t.Parallel()
 	var s oncePerMinute
 	for i, c := range []struct {
 		what string
@@ -248,6 +255,7 @@ func TestOncePerMinute(t *testing.T) {
 // If the table's own TTL has another attribute than Options, guard logs that, and uses the one in
 // Options.
 func TestAnotherAttributeThanTheTables(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, Scan)
 	s.disableTTL()
 	s.enableTTL("expires")

@@ -78,6 +78,7 @@ func atMost(t *testing.T, each map[string]float64, matching string, most float64
 // share in the stream and in the partitions, and one poll of each partition in 5/4 of a lease.
 // Distant deadlines do not change that.
 func TestIdleStreamFleet(t *testing.T) {
+	t.Parallel()
 	for _, workers := range testkit.Size([]int{1, 2}, []int{1, 2, 4}) {
 		each := idling(t, Stream, workers, func(w *world) {
 			for i := range 100 {
@@ -98,6 +99,7 @@ func TestIdleStreamFleet(t *testing.T) {
 
 // Nor does a fleet of the index strategy write down that nothing has happened with each sweep.
 func TestIdleIndexFleet(t *testing.T) {
+	t.Parallel()
 	each := idling(t, Index, 1, func(w *world) {
 		w.put("far", fmt.Sprint(time.Now().Add(time.Hour).Unix()), text(windowAttribute, Window(time.Now().Add(time.Hour).Unix(), time.Minute)))
 	})

@@ -24,11 +24,13 @@ import (
 
 // b: the batch writer's deletes have no condition.
 func TestFlawB1RenewedBetweenQueryAndDelete(t *testing.T) {
+	t.Parallel()
 	renewedBetweenQueryAndDelete(t, newWorld(t, withWindows, withShards), "shards")
 }
 
 // b: a TTL that is a text makes an index in which nothing can be compared with the time.
 func TestFlawB2TTLIsAText(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, withIndex(shardIndex, shardAttribute, "S"))
 	o := w.indexOptions()
 	o.Shards = 1
@@ -45,6 +47,7 @@ func TestFlawB2TTLIsAText(t *testing.T) {
 
 // b: the present is cut to the minute, in the zone of the process, and written without a zone.
 func TestFlawB3EpochSeconds(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, withShards)
 	tap := w.tapped()
 	w.putShard("a", w.in(3), "0")
@@ -63,6 +66,7 @@ func TestFlawB3EpochSeconds(t *testing.T) {
 
 // b: the code calls operations that its permissions lack.
 func TestFlawB4OperationsThatAreCalled(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, withShards)
 	tap := w.tapped()
 	for i := range 30 {
@@ -80,6 +84,7 @@ func TestFlawB4OperationsThatAreCalled(t *testing.T) {
 
 // b: a run that is interrupted half-way resumes at its position; nothing is left out.
 func TestFlawB5EndedHalfWay(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, withWindows, withShards)
 	tap := w.tapped()
 	first := epoch.Unix() + 1000
@@ -132,6 +137,7 @@ func TestFlawB5EndedHalfWay(t *testing.T) {
 
 // b: shards are asked one after another.
 func TestFlawB6ShardsInParallel(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, withShards)
 	tap := w.tapped()
 	release := make(chan struct{})
@@ -163,6 +169,7 @@ func TestFlawB6ShardsInParallel(t *testing.T) {
 // b: an item goes up to a period and a minute after its deadline. With guard it goes at its
 // instant, however long the period.
 func TestFlawB7Latency(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, withShards)
 	o := w.indexOptions()
 	o.Shards, o.Period = 1, 5*time.Minute
@@ -184,6 +191,7 @@ func TestFlawB7Latency(t *testing.T) {
 // b: runs overlap. A shard is swept by one worker at a time, and by another when that one ends. See
 // also TestFlawA11TwoWorkers.
 func TestFlawB8OverlappingRuns(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, withShards)
 	w.putShard("keeps", w.in(1000), "0")
 	o := w.indexOptions()

@@ -129,6 +129,7 @@ func (w *world) indexOptions() Options {
 // a1: the published query is for ttl < :exp in a window that ends at :exp, so items that expire on
 // a full minute are never swept.
 func TestFlawA1TTLOnTheEdgeOfItsWindow(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, withWindows)
 	w.putWindowed("edge", w.in(60))
 	w.putWindowed("after", w.in(61))
@@ -148,6 +149,7 @@ func TestFlawA1TTLOnTheEdgeOfItsWindow(t *testing.T) {
 
 // a2: the published query reads the first page of a window and no more.
 func TestFlawA2WindowOfSeveralPages(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, withWindows)
 	ttl, n := w.in(8), 1500
 	for i := range n { // 1.5 MB
@@ -166,6 +168,7 @@ func TestFlawA2WindowOfSeveralPages(t *testing.T) {
 // a3: the published sweeper queries one window, once, so the items of a late or failed run are
 // never found.
 func TestFlawA3MissedRuns(t *testing.T) {
+	t.Parallel()
 	for _, layout := range []string{"windows", "shards"} {
 		t.Run(layout, func(t *testing.T) {
 			w := newWorld(t, withWindows, withShards)
@@ -199,6 +202,7 @@ func TestFlawA3MissedRuns(t *testing.T) {
 
 // a3: a sweep that the endpoint does not answer is made up for once it does.
 func TestFlawA3FailedRuns(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, withWindows)
 	tap := w.tapped()
 	w.putWindowed("a", w.in(600))
@@ -222,6 +226,7 @@ func TestFlawA3FailedRuns(t *testing.T) {
 // a4: the published sweeper never finds an item that has expired when it is written, or whose
 // window is past.
 func TestFlawA4WrittenExpired(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, withWindows)
 	w.advance(time.Hour)
 	o := w.indexOptions()
@@ -247,6 +252,7 @@ func TestFlawA4WrittenExpired(t *testing.T) {
 
 // a5: an index follows its table late, so an item may come to it after its window was asked for.
 func TestFlawA5IndexIsLate(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, withWindows)
 	tap := w.tapped()
 	var hides atomic.Bool
@@ -278,6 +284,7 @@ func TestFlawA5IndexIsLate(t *testing.T) {
 // a6: the published deletes have no condition, so an item that is renewed, or made anew, between
 // query and delete is lost.
 func TestFlawA6RenewedBetweenQueryAndDelete(t *testing.T) {
+	t.Parallel()
 	for _, layout := range []string{"windows", "shards"} {
 		t.Run(layout, func(t *testing.T) {
 			w := newWorld(t, withWindows, withShards)
@@ -334,6 +341,7 @@ func renewedBetweenQueryAndDelete(t *testing.T, w *world, layout string) {
 
 // a7: the published sweeper retries three times without a pause, after any error.
 func TestFlawA7Backoff(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, withWindows)
 	tap := w.tapped()
 	var (
@@ -385,6 +393,7 @@ func TestFlawA7Backoff(t *testing.T) {
 
 // a8: the published sweeper takes a missing permission for a throttle.
 func TestFlawA8MissingPermission(t *testing.T) {
+	t.Parallel()
 	for _, denied := range []string{"Query", "DeleteItem"} {
 		t.Run(denied, func(t *testing.T) {
 			w := newWorld(t, withWindows)
@@ -407,6 +416,7 @@ func TestFlawA8MissingPermission(t *testing.T) {
 
 // A missing permission on the table of leases is reported as such.
 func TestIndexMayNotLease(t *testing.T) {
+	t.Parallel()
 	for _, denied := range []string{"Query", "PutItem"} {
 		w := newWorld(t, withWindows)
 		w.tapped().do(func(_ context.Context, operation string, in any) error {
@@ -426,6 +436,7 @@ func TestIndexMayNotLease(t *testing.T) {
 
 // a9: all that expires within a minute lies in one partition of the index.
 func TestFlawA9WindowsOfShards(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, withWindows)
 	tap := w.tapped()
 	ttl := w.in(30)
@@ -460,6 +471,7 @@ func TestFlawA9WindowsOfShards(t *testing.T) {
 
 // a10: for milliseconds the published function returns windows that no sweeper queries.
 func TestFlawA10Milliseconds(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, withWindows)
 	w.putWindowed("keeps", w.in(100_000))
 	// the function's result for the fraction after a full minute
@@ -489,6 +501,7 @@ func TestFlawA10Milliseconds(t *testing.T) {
 
 // a11: runs of the published sweeper overlap and do everything twice.
 func TestFlawA11TwoWorkers(t *testing.T) {
+	t.Parallel()
 	for _, layout := range []string{"windows", "shards"} {
 		t.Run(layout, func(t *testing.T) {
 			w := newWorld(t, withWindows, withShards)
@@ -549,6 +562,7 @@ func TestFlawA11TwoWorkers(t *testing.T) {
 
 // a12: no sweep finds an item with a new TTL and its old window.
 func TestFlawA12TTLChangedAndNotTheWindow(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, withWindows)
 	w.putWindowed("a", w.in(30))
 	w.renew("a", w.in(6*3600))
@@ -575,6 +589,7 @@ func TestFlawA12TTLChangedAndNotTheWindow(t *testing.T) {
 
 // a13: the published sweeper knows tables without sort key.
 func TestFlawA13SortKey(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, withSort, withWindows)
 	w.putWindowed("a/1", w.in(10))
 	w.putWindowed("a/2.50", w.in(10))
@@ -590,6 +605,7 @@ func TestFlawA13SortKey(t *testing.T) {
 // a14: each change of an item changes a full copy of it in the index. Keys are enough, and guard
 // writes nothing but the removals.
 func TestFlawA14KeysOnlyAndNoOtherWrites(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, withWindows) // KEYS_ONLY
 	tap := w.tapped()
 	w.putWindowed("goes", w.in(10))
@@ -613,6 +629,7 @@ func TestFlawA14KeysOnlyAndNoOtherWrites(t *testing.T) {
 // The published rule that a window must be a multiple of the trigger's period does not apply:
 // minutes 4 to 5 of its counter-example are swept.
 func TestFlawAPeriodAndGranularityOfAnyLength(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ granularity, period time.Duration }{
 		{5 * time.Minute, 2 * time.Minute}, {time.Second, time.Minute}, {7 * time.Second, 5 * time.Second}, {24 * time.Hour, time.Second}, {time.Minute, time.Hour},
 	} {
@@ -646,6 +663,7 @@ func TestFlawAPeriodAndGranularityOfAnyLength(t *testing.T) {
 
 // Missed runs heal by themselves, as in (b): every overdue item is found, however it came there.
 func TestShardsHeal(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, withShards)
 	o := w.indexOptions()
 	o.Shards = 1
@@ -659,6 +677,7 @@ func TestShardsHeal(t *testing.T) {
 
 // A dry run reports an item that it would remove once, and leaves it.
 func TestIndexDryRun(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, withShards)
 	o := w.indexOptions()
 	o.Shards, o.DryRun = 1, true
@@ -678,6 +697,7 @@ func TestIndexDryRun(t *testing.T) {
 
 // guard learns an unknown layout from the index's first item.
 func TestIndexIsEmptyAtFirst(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, withWindows)
 	o := w.indexOptions()
 	r := w.startSweeps(o)
@@ -695,6 +715,7 @@ func TestIndexIsEmptyAtFirst(t *testing.T) {
 
 // The fault of an index is reported, with the next step.
 func TestIndexProblems(t *testing.T) {
+	t.Parallel()
 	state := func(status types.IndexStatus) func(*tap) {
 		return func(t *tap) {
 			t.after = func(_ string, _, out any) {
@@ -753,6 +774,7 @@ func TestIndexProblems(t *testing.T) {
 // a15: a deletion by the published sweeper looks like a user's. With a mark, the stream
 // distinguishes them.
 func TestFlawA15ExpiryCanBeToldFromDeletion(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, withWindows)
 	w.putWindowed("expires", w.in(10))
 	w.putWindowed("deleted", w.in(10))

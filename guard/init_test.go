@@ -49,6 +49,7 @@ func (w *world) partition(name, attribute string) string {
 
 // Init makes the index and places each item in it; then guard needs no options to sweep it.
 func TestInit(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name        string
 		granularity time.Duration
@@ -106,6 +107,7 @@ func TestInit(t *testing.T) {
 
 // Init stores the index's layout; with another layout it moves the items.
 func TestInitAnotherLayout(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for i := range int64(50) {
 		w.put(fmt.Sprint(i), w.in(100+i))
@@ -128,6 +130,7 @@ func TestInitAnotherLayout(t *testing.T) {
 // An item that is renewed before Init writes it is placed by its new TTL; one that is deleted does
 // not come back.
 func TestInitBesideWriters(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, withWindows)
 	tap := w.tapped()
 	w.put("renewed", w.in(100))
@@ -164,6 +167,7 @@ func TestInitBesideWriters(t *testing.T) {
 
 // An interrupted run resumes at its position.
 func TestInitResumes(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, withShards)
 	tap := w.tapped()
 	const n = 600
@@ -197,6 +201,7 @@ func TestInitResumes(t *testing.T) {
 // An index of the same shape may be the application's, for example of users by the end of their
 // sessions. It is not used as an index of deadlines, and nothing in it is overwritten.
 func TestInitLeavesTheApplicationsAttributesAlone(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, withIndex("byUser", "user", "N"))
 	w.put("a", w.in(100), text("user", "alice"))
 	w.put("b", w.in(100), text("user", "42"))
@@ -252,6 +257,7 @@ func TestInitLeavesTheApplicationsAttributesAlone(t *testing.T) {
 
 // The scan and the backfill keep to their budgets.
 func TestInitBudget(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, withShards)
 		w.fill("a", 300, w.in(1000))
@@ -271,6 +277,7 @@ func TestInitBudget(t *testing.T) {
 
 // An item that the endpoint does not let be written does not end the run, unless there is no other.
 func TestInitItemsThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, withShards)
 	tap := w.tapped()
 	for i := range 40 {
@@ -299,6 +306,7 @@ func TestInitItemsThatCannotBeWritten(t *testing.T) {
 
 // Bad input is a problem with its next step.
 func TestInitProblems(t *testing.T) {
+	t.Parallel()
 	noTTL := func(w *world) {
 		_, err := w.DynamoDB().CreateTable(context.Background(), &dynamodb.CreateTableInput{
 			TableName: aws.String("bare"), BillingMode: types.BillingModePayPerRequest,

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -167,7 +168,7 @@ func (s *subject) stopAll() {
 	}
 	for _, w := range s.all {
 		w.end()
-		if w.err != nil {
+		if w.err != nil && !errors.Is(w.err, errDead) { // a dead one may notice that before it is stopped
 			s.t.Errorf("a worker ended with %v", w.err)
 		}
 	}

@@ -52,6 +52,7 @@ func leasesIn(t *testing.T, db *dynamodb.Client, like string) (all []string) {
 // The leases of a finished scan are deleted, and it is not repeated: neither by workers that start
 // then, nor by one whose lease has gone. A scan that is requested later is made.
 func TestScansLeaveNoLeases(t *testing.T) {
+	t.Parallel()
 	bubbled(t, func(t *testing.T, w *world) {
 		for i := range 50 {
 			w.put(fmt.Sprint("far", i), fmt.Sprint(time.Now().Add(100*time.Hour).Unix()))
@@ -108,6 +109,7 @@ func TestScansLeaveNoLeases(t *testing.T) {
 // If the guarded table is deleted, its leases and checkpoints are deleted too; if it was created
 // again, others may need them.
 func TestDeletedTablesLeaveNoLeases(t *testing.T) {
+	t.Parallel()
 	for _, strategy := range []Strategy{Stream, Index, Scan} {
 		t.Run(fmt.Sprint(strategy), func(t *testing.T) {
 			bubbled(t, func(t *testing.T, w *world) {

@@ -88,6 +88,7 @@ func (w *world) olderLayout(partitions int) {
 // earlier time or removed, and also if a worker dies, or does not notice the growth for a while.
 // When the old partitions are empty, they end.
 func TestPartitionsGrow(t *testing.T) {
+	t.Parallel()
 	for _, older := range []bool{false, true} {
 		t.Run(fmt.Sprintf("older layout %v", older), func(t *testing.T) {
 			if older && testing.Short() {

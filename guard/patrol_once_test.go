@@ -14,6 +14,7 @@ import (
 // The patrol of single runs, some pages a run, finds the items that are too old for their sweeps,
 // at first and after a long outage.
 func TestSweepFunctionFindsWhatIsOld(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, withWindows)
 	tap := w.tapped()
 	scans := 0

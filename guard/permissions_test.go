@@ -162,6 +162,7 @@ func (u *used) want(t *testing.T, list []Permission, besides ...Permission) {
 
 // TestSweepPermissions: the list has the actions that Sweep uses.
 func TestSweepPermissions(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, withWindows)
 		w.putWindowed("a", w.in(0))
@@ -188,6 +189,7 @@ func TestSweepPermissions(t *testing.T) {
 
 // TestStreamPermissions: the list has the actions that StreamRecords uses.
 func TestStreamPermissions(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	u := &used{}
 	w.put("first", w.in(3600))
@@ -342,6 +344,7 @@ func TestUndoPermissions(t *testing.T) {
 // TestInitPermissions: the list has the actions that Init uses, also where it has to read an item
 // again, and for an index that is there already.
 func TestInitPermissions(t *testing.T) {
+	t.Parallel()
 	for _, dry := range []bool{false, true} {
 		for _, attribute := range []string{"", "ttl"} {
 			w := newWorld(t)
@@ -368,6 +371,7 @@ func TestInitPermissions(t *testing.T) {
 
 // TestStatusPermissions: the list has the actions that Look uses.
 func TestStatusPermissions(t *testing.T) {
+	t.Parallel()
 	for _, s := range []Strategy{Stream, Index, Schedule, Scan} {
 		for _, local := range []bool{false, true} {
 			var with []func(*world)

@@ -10,6 +10,7 @@ import (
 
 // An endpoint that takes requests and never answers is a problem, and not waited for without end.
 func TestSilentEndpoint(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, overHTTP)
 	w.via(func(r *http.Request, _ func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 		<-r.Context().Done()
@@ -27,6 +28,7 @@ func TestSilentEndpoint(t *testing.T) {
 // An attribute that cannot be a mark is refused before anything is removed, even if the TTL
 // attribute is known only then.
 func TestMarkProblems(t *testing.T) {
+	t.Parallel()
 	for mark, says := range map[string]string{"ttl": "is the TTL attribute itself", "pk": "is a key of the table", "user": "is a key of an index"} {
 		w := newWorld(t, withIndex("byUser", "user", "N"))
 		o := w.options(Scan)

@@ -17,6 +17,7 @@ import (
 // Each mistake ends Run with a problem that names the next step, whether it exists from the start
 // or occurs later, and without repeated requests.
 func TestProblems(t *testing.T) {
+	t.Parallel()
 	refuse := func(name, code string) func(*world) {
 		return func(w *world) {
 			w.via(func(r *http.Request, send func(*http.Request) (*http.Response, error)) (*http.Response, error) {
@@ -114,6 +115,7 @@ func (w *world) disableTTL() {
 
 // Without an attribute in Options, guard uses the attribute of the table's native TTL.
 func TestAttributeOfTheTable(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.put("a", w.in(1))
 	o := w.options(Auto)
@@ -126,6 +128,7 @@ func TestAttributeOfTheTable(t *testing.T) {
 
 // An endpoint that is away for a while, while guard runs, is no problem.
 func TestEndpointAwayForAWhile(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, overHTTP)
 	var away atomic.Bool
 	w.via(func(r *http.Request, send func(*http.Request) (*http.Response, error)) (*http.Response, error) {
@@ -148,6 +151,7 @@ func TestEndpointAwayForAWhile(t *testing.T) {
 
 // All faults of options are reported together, by the options' names.
 func TestOptionsErrors(t *testing.T) {
+	t.Parallel()
 	_, err := New(Options{Strategy: Schedule, Batch: 101, Concurrency: -1, MaxWCU: -1, MaxSkew: time.Millisecond})
 	for _, name := range []string{"DB:", "Table:", "Streams:", "Scheduler:", "Batch:", "Concurrency:", "MaxWCU:", "MaxSkew:"} {
 		if err == nil || !strings.Contains(err.Error(), name) {

@@ -51,6 +51,7 @@ func (p *progresses) last(r *guarding, doing Doing) (last Progress) {
 
 // Each strategy reports the progress of its long work, and an estimate of the total.
 func TestProgress(t *testing.T) {
+	t.Parallel()
 	const items = 60
 	firstScan := Progress{Doing: FirstScan, Done: items, Total: items, Unit: "items", Ended: true}
 	for _, c := range []struct {
@@ -105,6 +106,7 @@ func TestProgress(t *testing.T) {
 
 // The accuracy of the endpoint's clock is reported while removals wait for it, and not afterwards.
 func TestProgressOfTheClock(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, overHTTP, inRealTime)
 	w.put("a", w.in(3))
 	var reported progresses

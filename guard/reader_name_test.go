@@ -48,6 +48,7 @@ func older(t *testing.T, db *dynamodb.Client) {
 // A reader's name has the label of its stream. A worker continues from the checkpoints of an older
 // version, whose readers had no label in their names: it scans nothing and misses nothing.
 func TestReaderOfOlderVersion(t *testing.T) {
+	t.Parallel()
 	test := func(t *testing.T, w *world, o Options) {
 		l := newLine(nil)
 		o = l.lay(o)
@@ -95,6 +96,7 @@ func (w *world) streamARN() string {
 // The checkpoints of a stream are deleted when another one takes its place, with those of an older
 // version, which are not adopted.
 func TestReaderOfNewStream(t *testing.T) {
+	t.Parallel()
 	test := func(t *testing.T, w *world, o Options, old bool) {
 		db := o.withDefaults().Deadlines
 		r := w.start(o)

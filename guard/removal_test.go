@@ -27,6 +27,7 @@ import (
 
 // An armed item goes at its deadline, not before; one that was renewed meanwhile stays.
 func TestRemovesAtTheDeadline(t *testing.T) {
+	t.Parallel()
 	for _, where := range []struct {
 		name string
 		with []func(*world)
@@ -56,6 +57,7 @@ func TestRemovesAtTheDeadline(t *testing.T) {
 
 // A TTL attribute may be a key of the table.
 func TestRemovesByATTLThatIsAKey(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, withTable(func(in *dynamodb.CreateTableInput) {
 		in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: aws.String("ttl"), AttributeType: "N"})
 		in.KeySchema = append(in.KeySchema, types.KeySchemaElement{AttributeName: aws.String("ttl"), KeyType: "RANGE"})
@@ -79,6 +81,7 @@ func TestRemovesByATTLThatIsAKey(t *testing.T) {
 // A removal is conditional on the version, too: a write that leaves the deadline alone keeps the
 // item until guard finds its next deadline.
 func TestVersions(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	version := func(v types.AttributeValue) map[string]types.AttributeValue {
 		return map[string]types.AttributeValue{"v": v}
@@ -106,6 +109,7 @@ func TestVersions(t *testing.T) {
 
 // A dry run reports the removals that would happen, and writes nothing.
 func TestDryRun(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	tap := w.tapped()
 	events := &recorder{}
@@ -131,6 +135,7 @@ func TestDryRun(t *testing.T) {
 // Throttles, faults and lost responses postpone a removal, and it is repeated until it succeeds;
 // each key once, and none is forgotten.
 func TestObstaclesPass(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, overHTTP)
 	var calls atomic.Int64
 	w.via(func(r *http.Request, send func(*http.Request) (*http.Response, error)) (*http.Response, error) {
@@ -176,6 +181,7 @@ func TestObstaclesPass(t *testing.T) {
 
 // A rejected removal is abandoned, and logged.
 func TestGivesUp(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, overHTTP)
 	w.via(func(r *http.Request, send func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 		if operation(r) == "DeleteItem" {
@@ -205,6 +211,7 @@ func TestGivesUp(t *testing.T) {
 // A removal that is under way at guard's end completes before the strategy ends; later deadlines
 // are left alone.
 func TestEndsInOrder(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	tap := w.tapped()
 	began, goOn := make(chan struct{}), make(chan struct{})
@@ -254,6 +261,7 @@ func (f strategyFunc) Run(ctx context.Context) error { return f(ctx) }
 
 // Batches go by transactions. Items that were renewed do not hold the others up.
 func TestBatches(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	tap := w.tapped()
 	const count = 200
@@ -296,6 +304,7 @@ func withoutWaits(c *dynamodbstreams.Client) *dynamodbstreams.Client {
 // Transactions are used by themselves only at a mayfly, which the stream's answers show, and only if
 // nothing needs removals one by one.
 func TestBatchFree(t *testing.T) {
+	t.Parallel()
 	changes := func(f func(*Options)) func(*world, *Options) {
 		return func(_ *world, o *Options) { f(o) }
 	}
@@ -352,6 +361,7 @@ func TestBatchFree(t *testing.T) {
 // A transaction that the endpoint cancels for other reasons is repeated, and a rejected one is
 // divided into single removals.
 func TestBatchesWithObstacles(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		tap := w.tapped()
@@ -401,6 +411,7 @@ func TestBatchesWithObstacles(t *testing.T) {
 // With a mark the stream distinguishes an expiry from a deletion by another client, also of an item
 // that was renewed between guard's two steps.
 func TestMark(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	tap := w.tapped()
 	deadline := w.in(1) + ".50"
@@ -476,6 +487,7 @@ func (a *archived) Deliver(_ context.Context, deliveries []target.Delivery) []er
 // The archive gets each item before its removal, and its last state if that differs. A renewed item
 // is not archived as removed, and an item that the archive rejects stays.
 func TestArchive(t *testing.T) {
+	t.Parallel()
 	for _, mark := range []string{"", "expired"} {
 		t.Run("mark "+mark, func(t *testing.T) {
 			w := newWorld(t)
@@ -545,6 +557,7 @@ func TestArchive(t *testing.T) {
 
 // A delivery's id is the same in every process, and for every notation of the deadline.
 func TestArchiveIDs(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	ids := map[string]bool{}
 	for _, ttl := range []string{"1893456010", "1893456010.0", "1.89345601E9"} {
@@ -565,6 +578,7 @@ func TestArchiveIDs(t *testing.T) {
 
 // Units are counted, and make the cost.
 func TestStats(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.fill("i", 10, w.in(1))
 	w.put("soon", w.in(61))

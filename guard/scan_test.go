@@ -28,6 +28,7 @@ func (w *world) scanOptions() Options {
 // Items that a pass has found go at their instant, and expired ones at once. Items that were
 // renewed, or whose TTL is missing or not seconds, stay.
 func TestScan(t *testing.T) {
+	t.Parallel()
 	for _, segments := range []int{1, 4, 100} {
 		t.Run(fmt.Sprint(segments, " segments"), func(t *testing.T) {
 			w := newWorld(t, withSort)
@@ -75,6 +76,7 @@ func TestScan(t *testing.T) {
 
 // The next pass, a period later, finds items that are written while a table is guarded.
 func TestScanAgain(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	o := w.scanOptions()
 	r := w.start(o)
@@ -92,6 +94,7 @@ func TestScanAgain(t *testing.T) {
 
 // A table of many pages is read whole, and within the budget.
 func TestScanBudget(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		pad := map[string]types.AttributeValue{"pad": &types.AttributeValueMemberS{Value: strings.Repeat("x", 8000)}}
@@ -129,6 +132,7 @@ func TestScanBudget(t *testing.T) {
 // A worker that ends half-way saves its position, and the next worker resumes there, then begins at
 // the start.
 func TestScanResumes(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for i := range 1000 {
 		w.put(fmt.Sprint(i), w.in(100_000))
@@ -170,6 +174,7 @@ func TestScanResumes(t *testing.T) {
 
 // An invalid checkpoint, or one of an earlier table, does no harm.
 func TestScanDamagedCheckpoint(t *testing.T) {
+	t.Parallel()
 	for _, checkpoint := range []string{
 		"x", "{}", `{"segment":3}`, `{"segment":-1}`, `{"segment":0,"key":"x"}`, `{"segment":0,"key":"{}"}`, `{"segment":0,"key":"{\"pk\":[\"S\",\"!\"]}"}`,
 		`{"segment":0,"key":` + quoted(strategy.KeyText(map[string]types.AttributeValue{"other": &types.AttributeValueMemberN{Value: "7"}})) + `}`, `{"segment":0,"tookMs":-5}`,
@@ -190,6 +195,7 @@ func quoted(text string) string { return `"` + strings.ReplaceAll(text, `"`, `\"
 
 // Workers share the segments, and one continues the segments of another that has ended.
 func TestScanByTwo(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		o := w.scanOptions()
@@ -223,6 +229,7 @@ func TestScanByTwo(t *testing.T) {
 
 // Refusals slow a scan down and do not end it.
 func TestScanThrottled(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	tap := w.tapped()
 	w.put("a", w.in(-1))
@@ -241,6 +248,7 @@ func TestScanThrottled(t *testing.T) {
 
 // A dry run reports an item once, however often it is read, and again when it has another deadline.
 func TestScanSparesOnce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	tap := w.tapped()
 	passes := make(chan struct{}, 1000)

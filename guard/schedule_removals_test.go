@@ -13,6 +13,7 @@ import (
 // Removals by schedules are counted like guard's own, with their lateness, from the stream's
 // records. A user's deletion before the deadline is not counted, and no removal is counted twice.
 func TestScheduleCountsRemovals(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	o, events := w.scheduling(), &recorder{}
 	o.Observe = events.observe
@@ -56,6 +57,7 @@ func TestScheduleCountsRemovals(t *testing.T) {
 
 // A removal by the endpoint's own TTL is not one by a schedule.
 func TestScheduleDoesNotCountNativeTTL(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, withOptions(func(o *mayfly.Options) { o.Expiry, o.ExpiryDelay = mayfly.ExpiryStrict, "" }))
 	g := w.start(w.scheduling())
 	w.put("a", w.in(3600))
@@ -71,6 +73,7 @@ func TestScheduleDoesNotCountNativeTTL(t *testing.T) {
 
 // A guard that was away counts the removals in the records that it has missed.
 func TestScheduleCountsRemovalsLater(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	g := w.start(w.scheduling())
 	w.put("a", w.in(3600))

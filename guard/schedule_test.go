@@ -143,6 +143,7 @@ func (w *world) records() (all []streamtypes.Record) {
 
 // TestSchedule: an item with a deadline has one schedule, which deletes it then and vanishes.
 func TestSchedule(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	g := w.start(w.scheduling())
 	w.put("a", w.in(3600))
@@ -157,6 +158,7 @@ func TestSchedule(t *testing.T) {
 }
 
 func TestScheduleDryRun(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	o := w.scheduling()
 	o.DryRun = true
@@ -172,6 +174,7 @@ func TestScheduleDryRun(t *testing.T) {
 }
 
 func TestScheduleProblems(t *testing.T) {
+	t.Parallel()
 	for name, view := range map[string]*streamtypes.StreamViewType{"no stream": nil, "keys only": new(streamtypes.StreamViewTypeKeysOnly)} {
 		w := newWorld(t, withTable(func(in *dynamodb.CreateTableInput) {
 			in.StreamSpecification = nil
@@ -221,6 +224,7 @@ func TestScheduleProblems(t *testing.T) {
 // TestScheduleTooLate: a schedule that is refused because its instant has passed meanwhile, after a
 // scan or a record, is no problem: guard removes the item itself.
 func TestScheduleTooLate(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	o := w.scheduling()
 	o.Scheduler = w.tappedScheduler(func(operation string, _ any) error {
@@ -239,6 +243,7 @@ func TestScheduleTooLate(t *testing.T) {
 
 // TestScheduleNewStream: a scan finds the changes from the time when the stream was off.
 func TestScheduleNewStream(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	g := w.start(w.scheduling())
 	w.put("a", w.in(3600))
@@ -256,6 +261,7 @@ func TestScheduleNewStream(t *testing.T) {
 // After a pause for longer than streams are kept, in which all shards that were read have gone, the
 // table is scanned again.
 func TestScheduleAwayForLong(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, withOptions(func(o *mayfly.Options) { o.ShardBytes = 4096 }))
 	g := w.start(w.scheduling())
 	w.put("a", w.in(300*3600))
@@ -272,6 +278,7 @@ func TestScheduleAwayForLong(t *testing.T) {
 // A necessary scan is not forgotten if the worker that has detected it ends before it can scan,
 // although it has advanced in the stream by then.
 func TestScheduleScanAgainIsKept(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, withOptions(func(o *mayfly.Options) { o.ShardBytes = 4096 }))
 	g := w.start(w.scheduling())
 	w.put("a", w.in(300*3600))
@@ -324,6 +331,7 @@ func (w *world) streamOn(on bool) {
 
 // TestFlawC1: an item without a TTL is nothing to do.
 func TestFlawC1(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	g := w.start(w.scheduling())
 	w.put("a", "")
@@ -333,6 +341,7 @@ func TestFlawC1(t *testing.T) {
 
 // TestFlawC2: a record that cannot be handled now is handled later, and delays no other.
 func TestFlawC2(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	var mu sync.Mutex
 	failures := 0
@@ -359,6 +368,7 @@ func TestFlawC2(t *testing.T) {
 
 // TestFlawC3: a TTL that is added later makes a schedule.
 func TestFlawC3(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	g := w.start(w.scheduling())
 	w.put("a", "")
@@ -368,6 +378,7 @@ func TestFlawC3(t *testing.T) {
 
 // TestFlawC4: a TTL that is taken away takes the schedule away, and the item lives.
 func TestFlawC4(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	g := w.start(w.scheduling())
 	w.put("a", w.in(3600))
@@ -382,6 +393,7 @@ func TestFlawC4(t *testing.T) {
 
 // TestFlawC5: an updated schedule still deletes itself.
 func TestFlawC5(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	g := w.start(w.scheduling())
 	w.put("a", w.in(100))
@@ -398,6 +410,7 @@ func TestFlawC5(t *testing.T) {
 
 // TestFlawC6: a renewed item whose record has not been handled yet is not deleted.
 func TestFlawC6(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	g := w.start(w.scheduling())
 	w.put("a", w.in(3600))
@@ -421,6 +434,7 @@ func TestFlawC6(t *testing.T) {
 
 // TestFlawC7: any key makes a name, and none collide.
 func TestFlawC7(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, withSort)
 	w.createTable("others")
 	keys := []string{"a#b/1", strings.Repeat("x", 1500) + "/1", "é @:/1", "a/1", "a/2", "a/12", "a1/2", "<aws.scheduler.execution-id>/1"}
@@ -456,6 +470,7 @@ func TestFlawC7(t *testing.T) {
 
 // TestFlawC8: the machine's time zone means nothing.
 func TestFlawC8(t *testing.T) {
+	t.Parallel()
 	const zone = "America/New_York"
 	if os.Getenv("TZ") != zone { // it counts from a process's beginning on
 		program, err := os.Executable()
@@ -481,6 +496,7 @@ func TestFlawC8(t *testing.T) {
 
 // TestFlawC10: a fraction is rounded up.
 func TestFlawC10(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	g := w.start(w.scheduling())
 	w.put("a", w.in(3600)+".5")
@@ -495,6 +511,7 @@ func TestFlawC10(t *testing.T) {
 
 // TestFlawC11: an item that has expired, or is about to, is deleted without a schedule.
 func TestFlawC11(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.put("before", w.in(-3600))
 	g := w.start(w.scheduling())
@@ -512,6 +529,7 @@ func TestFlawC11(t *testing.T) {
 
 // TestFlawC13: items from before the stream have schedules.
 func TestFlawC13(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, withTable(func(in *dynamodb.CreateTableInput) { in.StreamSpecification = nil }))
 	var expressions []string
 	for i := range 50 {
@@ -529,6 +547,7 @@ func TestFlawC13(t *testing.T) {
 // TestFlawC14: a scan finds the writes from a time when the stream was not read for more than a
 // day.
 func TestFlawC14(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	g := w.start(w.scheduling())
 	w.put("a", w.in(40*3600))
@@ -543,6 +562,7 @@ func TestFlawC14(t *testing.T) {
 
 // TestFlawC15: keys of any type.
 func TestFlawC15(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, withSort, withTable(func(in *dynamodb.CreateTableInput) { in.AttributeDefinitions[0].AttributeType = "B" }))
 	g := w.start(w.scheduling())
 	item := map[string]types.AttributeValue{
@@ -558,6 +578,7 @@ func TestFlawC15(t *testing.T) {
 // TestFlawC16: the Scheduler cannot mark the items it deletes, so a mark is refused instead of
 // ignored. An expiry is recognized by the past deadline in the old image.
 func TestFlawC16(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	o := w.scheduling()
 	o.Mark = "expired"
@@ -579,6 +600,7 @@ func TestFlawC16(t *testing.T) {
 
 // TestFlawC17: with mayfly's Scheduler the item goes at its instant.
 func TestFlawC17(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	g := w.start(w.scheduling())
 	w.put("a", w.in(61))
@@ -597,6 +619,7 @@ func TestFlawC17(t *testing.T) {
 // TestFlawC18: guard repeats requests to a throttling Scheduler until all items have their
 // schedules. It runs in virtual time, in which only pauses take time, however slow the machine.
 func TestFlawC18(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		var mu sync.Mutex
@@ -624,6 +647,7 @@ func TestFlawC18(t *testing.T) {
 
 // TestFlawC19: a deletion that fails for good leaves a dead letter, also after an update.
 func TestFlawC19(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	o := w.scheduling()
 	o.DeadLetters = "arn:aws:sqs:us-east-1:000000000000:failed"
@@ -639,6 +663,7 @@ func TestFlawC19(t *testing.T) {
 
 // TestScheduleCrash: a deadline without a schedule at guard's end is left to the next run.
 func TestScheduleCrash(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.put("before", w.in(3600))
 	o := w.scheduling()
@@ -660,6 +685,7 @@ func TestScheduleCrash(t *testing.T) {
 // TestScheduleFleet: workers come and go while items change; in the end each item has the schedule
 // of its deadline, and goes at it.
 func TestScheduleFleet(t *testing.T) {
+	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))

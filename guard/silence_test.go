@@ -53,6 +53,7 @@ func (b *unending) Close() error             { return nil }
 // An endpoint that falls silent while guard runs delays no call beyond its limit. guard retries
 // rarely and logs little; items that came due meanwhile go soon after it has returned.
 func TestSilence(t *testing.T) {
+	t.Parallel()
 	for _, strategy := range allStrategies {
 		t.Run(string(strategy), func(t *testing.T) {
 			bubbled(t, func(t *testing.T, w *world) {
@@ -114,6 +115,7 @@ func TestSilence(t *testing.T) {
 // guard asks for a short wait at first, and for a longer one if it is granted: only then is there a
 // meaningful limit. An endpoint on a network grants 20 seconds.
 func TestSilenceOfWaits(t *testing.T) {
+	t.Parallel()
 	for _, most := range []time.Duration{0, 20 * time.Second, time.Hour} {
 		t.Run(fmt.Sprint("granted ", most), func(t *testing.T) {
 			bubbled(t, func(t *testing.T, w *world) {
@@ -153,6 +155,7 @@ func TestSilenceOfWaits(t *testing.T) {
 
 // Silence is a transient failure, and a problem at the start, as with other unreachable endpoints.
 func TestSilenceAtStart(t *testing.T) {
+	t.Parallel()
 	bubbled(t, func(t *testing.T, w *world) {
 		g, err := New(newLine((&silent{}).hold).lay(Options{DB: w.db, Streams: w.streams, Table: worldTable, Attribute: "ttl", Strategy: Scan, MaxRCU: 1000}))
 		must(t, err)

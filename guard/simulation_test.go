@@ -452,6 +452,7 @@ func simulate(t *testing.T, strategy Strategy, happen func(s *simulation)) {
 // TestSimulation: a fleet in bad times, and then good ones. Nothing goes early or after a renewal,
 // and all due items go soon after the last fault; then the fleet is idle, and makes few requests.
 func TestSimulation(t *testing.T) {
+	t.Parallel()
 	for _, strategy := range allStrategies {
 		simulate(t, strategy, func(s *simulation) {
 			const bad, longest = 2 * time.Minute, time.Minute

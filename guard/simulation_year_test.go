@@ -22,6 +22,7 @@ const year = 365 * 24 * time.Hour
 //
 //	go test ./guard -run SimulationYear -seed 17 [-seeds 10] [-stops 5000] -timeout 1h
 func TestSimulationYear(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("a year takes long with -race, and does nothing that TestSimulation does not")
 	}

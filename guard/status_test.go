@@ -28,6 +28,7 @@ func (w *world) look(minutes int) *Status {
 
 // A running worker is shown, with its armed deadlines and its counts; one that has ended is not.
 func TestStatusShowsWorkers(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	if s := w.look(10); len(s.Workers) != 0 || len(s.Shares) != 0 || s.Attribute != "ttl" || !s.At.Equal(epoch) {
 		t.Errorf("before the first worker: %+v", s)
@@ -61,6 +62,7 @@ func TestStatusShowsWorkers(t *testing.T) {
 // Items in an index are counted there, whether or not a worker knows them, and leases are shown
 // with their watermarks.
 func TestStatusCountsInIndex(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, withTable(func(in *dynamodb.CreateTableInput) {
 		in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: aws.String("shard"), AttributeType: "S"},
 			types.AttributeDefinition{AttributeName: aws.String("ttl"), AttributeType: "N"})
@@ -104,6 +106,7 @@ func TestStatusCountsInIndex(t *testing.T) {
 
 // Workers of the scan and index strategies report their horizons.
 func TestStatusShowsHorizons(t *testing.T) {
+	t.Parallel()
 	horizon := func(g *guarding) time.Duration {
 		<-g.Ready()
 		if h := g.worker(epoch).Horizon; !h.IsZero() {
@@ -182,6 +185,7 @@ func TestStatusShowsHorizons(t *testing.T) {
 
 // The deadline table shows all deadlines, also those that are not armed yet.
 func TestStatusCountsInDeadlines(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	g := w.start(w.options(Stream))
 	for i, at := range []int64{1, 59, 60, 61, 130, 3000} {
@@ -208,6 +212,7 @@ func TestStatusCountsInDeadlines(t *testing.T) {
 
 // A status that cannot be read is a problem with a next step.
 func TestStatusProblems(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	o := w.options(Auto)
 	o.Table = "absent"
@@ -220,6 +225,7 @@ func TestStatusProblems(t *testing.T) {
 // A worker is shown for an hour after its last report, and not if it reported about an earlier table
 // of the same name.
 func TestStatusForgetsWorkers(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	leases := lease.New(w.db, "guard/"+w.tableARN()+"/status", lease.Options{})
 	report := func(name string, at time.Time) {
@@ -250,6 +256,7 @@ func (w *world) tableARN() string {
 
 // Stats have the reason for which Auto has chosen Scan.
 func TestReasonForScan(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, withTable(func(in *dynamodb.CreateTableInput) { in.StreamSpecification = nil }))
 	for strategy, want := range map[Strategy]string{Auto: "no stream, and no index of deadlines", Scan: ""} {
 		g := w.start(w.options(strategy))

@@ -76,6 +76,7 @@ func (w *world) wantSchedules(expressions ...string) {
 
 // TestStreamRecords: an item's schedule follows the deadline in its records.
 func TestStreamRecords(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	f := NewFunctions(w.scheduling())
 	seen := 0
@@ -120,6 +121,7 @@ func TestStreamRecords(t *testing.T) {
 
 // TestFlawC9: a redelivered record has no second effect.
 func TestFlawC9(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	f := NewFunctions(w.scheduling())
 	w.put("a", w.in(3600))
@@ -135,6 +137,7 @@ func TestFlawC9(t *testing.T) {
 // TestFlawC12: an older record that comes again undoes nothing, and one that comes after the item's
 // end does no harm.
 func TestFlawC12(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	f := NewFunctions(w.scheduling())
 	w.put("a", w.in(3600))
@@ -168,6 +171,7 @@ func TestFlawC12(t *testing.T) {
 
 // TestStreamRecordsPartly: when the time is over, the response names the first unhandled record.
 func TestStreamRecordsPartly(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		o := w.scheduling()
@@ -206,6 +210,7 @@ func TestStreamRecordsPartly(t *testing.T) {
 
 // TestStreamRecordsRefused: a permanent failure is an error, so the batch comes again.
 func TestStreamRecordsRefused(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	o := w.scheduling()
 	w.put("a", w.in(100))
@@ -257,6 +262,7 @@ func thereAndBack(t *testing.T, test func(w *world, f *Functions, away, back fun
 // TestStreamRecordsChangedBack: as after a crash, a handled record comes again together with the
 // record that reverts it. Together they change nothing, but each alone does.
 func TestStreamRecordsChangedBack(t *testing.T) {
+	t.Parallel()
 	thereAndBack(t, func(w *world, f *Functions, away, back func()) {
 		away()
 		w.call(f, w.records()[1])
@@ -268,6 +274,7 @@ func TestStreamRecordsChangedBack(t *testing.T) {
 // TestStreamRecordsOfSlowWorker: a worker that was paused handles a record when another one has
 // handled that and the record that reverts it.
 func TestStreamRecordsOfSlowWorker(t *testing.T) {
+	t.Parallel()
 	thereAndBack(t, func(w *world, f *Functions, away, back func()) {
 		away()
 		back()
@@ -279,6 +286,7 @@ func TestStreamRecordsOfSlowWorker(t *testing.T) {
 // TestStreamRecordsBeforeScan: a scan has brought a schedule in line, and then a slow worker handles
 // the record of the schedule that was there before.
 func TestStreamRecordsBeforeScan(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	f := NewFunctions(w.scheduling())
 	w.put("a", w.in(7200))

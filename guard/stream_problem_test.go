@@ -38,6 +38,7 @@ func (r *guarding) ends(codes ...Code) {
 // A stream that cannot be followed, or no longer, and a replaced table end guard with a problem
 // that names the next step.
 func TestStreamProblems(t *testing.T) {
+	t.Parallel()
 	t.Run("no stream", func(t *testing.T) {
 		w := newWorld(t, withTable(func(in *dynamodb.CreateTableInput) { in.StreamSpecification = nil }))
 		w.start(w.options(Stream)).ends(NoStream)
@@ -113,6 +114,7 @@ func (w *world) stream(on bool) {
 
 // Shards that are closed and have children lose nothing and bring nothing into disorder.
 func TestStreamShardRollover(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, withOptions(func(o *mayfly.Options) { o.ShardBytes = 4096 }))
 	w.start(w.options(Stream))
 	awaitScanned(t, w.DynamoDB())
@@ -137,6 +139,7 @@ func TestStreamShardRollover(t *testing.T) {
 // A scan makes up for records that were trimmed before they were read. The rows that they would
 // have deleted from the deadline table go nevertheless.
 func TestStreamTrimmed(t *testing.T) {
+	t.Parallel()
 	everyStore(t, func(t *testing.T, w *world, o Options) {
 		r := w.start(o)
 		awaitScanned(t, o.withDefaults().Deadlines)
@@ -171,6 +174,7 @@ func TestStreamTrimmed(t *testing.T) {
 
 // A scan makes up for a position in the stream that is deleted while a worker runs.
 func TestStreamPlaceDeleted(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	p := &cable{}
 	p.before = func(operation, _ string) error {
@@ -196,6 +200,7 @@ func TestStreamPlaceDeleted(t *testing.T) {
 // If no removal is possible, due deadlines fill the memory up to its limit and no further, and all
 // items go in the end.
 func TestStreamWaitsForRoom(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const most, items = 100, 400
 		w := newWorld(t)
@@ -238,6 +243,7 @@ func TestStreamWaitsForRoom(t *testing.T) {
 
 // A worker can be asked for its horizon from its first moment on, as a report does.
 func TestStreamHorizonFromTheStart(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	asked := make(chan horizoner)
 	w.startWith(w.options(Stream), func(g *Guard) runner {
@@ -252,6 +258,7 @@ func TestStreamHorizonFromTheStart(t *testing.T) {
 // A worker that runs for long requests a scan whenever it finds that it was away for long, also
 // after other scans.
 func TestStreamWantsScansAgain(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	var s *stream.Strategy
 	w.startWith(w.options(Stream), func(g *Guard) runner { s = stream.New(g.env(), nil); return s })
@@ -277,6 +284,7 @@ func TestStreamWantsScansAgain(t *testing.T) {
 
 // A dry run removes nothing, reports the removals that would happen, and leaves them to a real run.
 func TestStreamDryRun(t *testing.T) {
+	t.Parallel()
 	everyStore(t, func(t *testing.T, w *world, o Options) {
 		w.put("a", w.in(10))
 		dry := o
@@ -309,6 +317,7 @@ func record(name string, sequence int, before, after string) consume.Record {
 // Batches that come twice, or late from a worker that has lost its lease, leave the last record's
 // deadline in the table, and perhaps deadlines that are refused.
 func TestStreamBatchesOutOfOrder(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	var s *stream.Strategy
 	o := w.member("a")
@@ -351,6 +360,7 @@ func TestStreamBatchesOutOfOrder(t *testing.T) {
 // Later workers retry rejected removals, however old: the endpoint or the archive may accept them
 // by then.
 func TestStreamTriesAgainWhatWasGivenUp(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	p := &cable{before: func(o, table string) error {
 		if o == "DeleteItem" && table == worldTable {

@@ -11,6 +11,7 @@ import (
 // With a store of its own, guard makes one write at the endpoint for each expired item, and no
 // other: none for renewed items, leases or checkpoints.
 func TestStreamWritesOncePerExpiredItem(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		var p cable
@@ -42,6 +43,7 @@ func TestStreamWritesOncePerExpiredItem(t *testing.T) {
 // A known deadline is never lost: a worker is killed before or after any of its calls, and the next
 // worker removes all due items, and nothing else.
 func TestStreamSurvivesCrashes(t *testing.T) {
+	t.Parallel()
 	everyStore(t, func(t *testing.T, w *world, o Options) {
 		crashed := true
 		calls := 0
@@ -122,6 +124,7 @@ func (w *world) others(prefix string) (names []string) {
 // Items that came due while no worker ran go when one runs again, although their records were done
 // long ago.
 func TestStreamRestart(t *testing.T) {
+	t.Parallel()
 	everyStore(t, func(t *testing.T, w *world, o Options) {
 		r := w.start(o)
 		awaitScanned(t, o.withDefaults().Deadlines)

@@ -157,6 +157,7 @@ func awaitScanned(t testing.TB, db *dynamodb.Client) {
 // Law NeverEarly, for the stream strategy: an item goes at its deadline and not a millisecond
 // before, whether it existed before guard or came later, was due at once, or in days.
 func TestStreamNeverEarly(t *testing.T) {
+	t.Parallel()
 	test := func(t *testing.T, w *world, o Options) {
 		w.put("before", w.in(30))
 		w.put("overdue", w.in(-30))
@@ -194,6 +195,7 @@ func TestStreamNeverEarly(t *testing.T) {
 // Law RenewedLives, for the stream strategy: an item whose deadline was postponed, advanced or
 // removed, in any order, goes at the last one and not before.
 func TestStreamRenewedLives(t *testing.T) {
+	t.Parallel()
 	everyStore(t, func(t *testing.T, w *world, o Options) {
 		for _, name := range []string{"off", "forward", "away", "back", "deleted", "anew"} {
 			w.put(name, w.in(20))

@@ -11,6 +11,7 @@ import (
 
 // TestSweepFunction: consecutive calls remove all due items, each from the last one's position on.
 func TestSweepFunction(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, withWindows)
 	f := NewFunctions(w.indexOptions())
 	for i := range int64(100) {
@@ -41,6 +42,7 @@ func TestSweepFunction(t *testing.T) {
 
 // TestSweepAhead: a sweep up to a later instant waits for it, and items go at their deadlines.
 func TestSweepAhead(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, withWindows)
 	for i := range int64(10) {
 		w.putWindowed(fmt.Sprint(i), w.in(i))
@@ -70,6 +72,7 @@ func TestSweepAhead(t *testing.T) {
 
 // TestSweepInTime: a sweep ends before its time is over, and reports that it is not complete.
 func TestSweepInTime(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, withWindows)
 		tap := w.tapped()
@@ -101,6 +104,7 @@ func TestSweepInTime(t *testing.T) {
 
 // TestSweepDryRun: due items stay.
 func TestSweepDryRun(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, withWindows)
 	w.putWindowed("a", w.in(0))
 	o := w.indexOptions()
@@ -112,6 +116,7 @@ func TestSweepDryRun(t *testing.T) {
 
 // TestSweepProblem: a permanent fault is an error.
 func TestSweepProblem(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	var p *Problem
 	if _, err := Sweep(t.Context(), w.indexOptions(), time.Time{}); !errors.As(err, &p) || p.Code != NoIndex {

@@ -11,6 +11,7 @@ import (
 
 // A single sweep removes all due items and ends; the next one continues at its position.
 func TestOneSweep(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, withWindows)
 	tap := w.tapped()
 	for i := range int64(100) {

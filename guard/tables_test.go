@@ -96,6 +96,7 @@ func TestOwnTables(t *testing.T) {
 }
 
 func TestOwnTablesOfInit(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.put("a", w.in(3600))
 	tap := w.tapped()
@@ -107,6 +108,7 @@ func TestOwnTablesOfInit(t *testing.T) {
 
 // A table that was deleted leaves no lease in tables of other names.
 func TestOwnTablesAreCleared(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	o := w.options(Stream)
 	o.Tables = ownTables()
@@ -128,6 +130,7 @@ func TestOwnTablesAreCleared(t *testing.T) {
 
 // Wrong names and settings are refused together, each with its option.
 func TestOwnTablesAreChecked(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for want, tables := range map[string]Tables{
 		"Tables.Leases: \"x y\"":                   {Leases: "x y"},

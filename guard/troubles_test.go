@@ -9,6 +9,7 @@ import (
 
 // A problem that may pass is logged when it begins and when it ends, and not in between.
 func TestTroubles(t *testing.T) {
+	t.Parallel()
 	var lines bytes.Buffer
 	g := &Guard{o: Options{Table: "orders"}, log: slog.New(slog.NewTextHandler(&lines, nil))}
 	g.settle(Skew) // none is open
