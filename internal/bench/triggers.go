@@ -99,8 +99,7 @@ func (r *run) deliver(ctx context.Context, server *endpoint, c *collector, to re
 	if x.Lost > 0 {
 		r.problem(x.Lost, fmt.Sprintf("%d of %d %s did not arrive", x.Lost, r.Items, to.about))
 	}
-	_, err = server.callREST(ctx, "DELETE "+mappings+uuid, "")
-	return x, err
+	return x, server.deleteMapping(ctx, uuid)
 }
 
 // mappings is the path of triggers in Lambda's API.
@@ -114,4 +113,27 @@ func (e *endpoint) createMapping(ctx context.Context, arn string, to recordTarge
 		err = fmt.Errorf("a trigger has no UUID: %.200q", body)
 	}
 	return uuid, err
+}
+
+// deleteMapping deletes a trigger. While it is being created, which may outlast the delivery of all
+// records, the server refuses that.
+func (e *endpoint) deleteMapping(ctx context.Context, uuid string) error {
+	for limit := time.Now().Add(setupLimit); time.Now().Before(limit); {
+		body, err := e.callREST(ctx, "GET "+mappings+uuid, "")
+		if err != nil {
+			return err
+		}
+		var state string
+		if !member(body, "State", &state) {
+			return fmt.Errorf("a trigger has no state: %.200q", body)
+		}
+		if state != "Creating" {
+			break
+		}
+		if err := pause(ctx, 10*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	_, err := e.callREST(ctx, "DELETE "+mappings+uuid, "")
+	return err
 }
