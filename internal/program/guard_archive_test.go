@@ -19,6 +19,7 @@ import (
 // What guard removes of a series at an endpoint that is late is in Parquet files first, whenever guard is killed: each sample is in the archive once, as it was, and one that is in
 // the table no longer is there already.
 func TestGuardArchivesBeforeItRemoves(t *testing.T) {
+	t.Parallel()
 	s, err := startServer(t.TempDir(), nil, "--memory", "--shards", "1")
 	if err != nil {
 		t.Fatal(err)

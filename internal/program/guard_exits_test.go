@@ -82,6 +82,7 @@ func (a *awry) answers(code string, operations ...string) {
 // Each fault, at the start or later, ends the command with the code of docs/guard.md, the fault and
 // the next step.
 func TestGuardExits(t *testing.T) {
+	t.Parallel()
 	server, err := startServer(t.TempDir(), nil, "--memory", "--expiry", "aws", "--expiry-delay", "fixed:1h")
 	if err != nil {
 		t.Fatal(err)

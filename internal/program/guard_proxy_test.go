@@ -22,6 +22,7 @@ import (
 // In front of a server that removes expired items much later, the proxy hides them at their
 // deadlines.
 func TestGuardProxy(t *testing.T) {
+	t.Parallel()
 	server, err := startServer(t.TempDir(), nil, "--memory", "--expiry", "aws", "--expiry-delay", "fixed:1h")
 	if err != nil {
 		t.Fatal(err)

@@ -27,6 +27,7 @@ import (
 // What guard removes comes back with guard undo, from a directory and from a bucket, although guard
 // was killed.
 func TestGuardUndo(t *testing.T) {
+	t.Parallel()
 	s, err := startServer(t.TempDir(), nil, "--memory", "--shards", "1", "--expiry", "aws")
 	if err != nil {
 		t.Fatal(err)

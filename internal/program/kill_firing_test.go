@@ -29,6 +29,7 @@ import (
 // acknowledged one-time schedule must have fired in the end, every occurrence of the recurring ones too, none early, and what arrives twice must
 // have the same id.
 func TestKillNineFiring(t *testing.T) {
+	t.Parallel()
 	rounds, load := 4, time.Second
 	if testing.Short() {
 		rounds, load = 1, 500*time.Millisecond

@@ -29,6 +29,7 @@ states:
 // TestKillNineLifecycle kills a real server again and again while entities go round and are created, and their calls go to a webhook that fails now and then. Every acknowledged entity must
 // be there; each of its transitions must have happened once, in order, for its instant and not before it; and each call must have arrived, with one id.
 func TestKillNineLifecycle(t *testing.T) {
+	t.Parallel()
 	kills, load := 3, 700*time.Millisecond
 	if testing.Short() {
 		kills = 1

@@ -22,6 +22,7 @@ import (
 // Writers put, update and delete their own items, some of which live for a second or an hour, one
 // at a time or two in a transaction. ledger.go explains the comparison.
 func TestKillNine(t *testing.T) {
+	t.Parallel()
 	rounds, load := 3, time.Second
 	if testing.Short() {
 		rounds, load = 1, 500*time.Millisecond

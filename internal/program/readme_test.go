@@ -37,6 +37,7 @@ func TestReadmeShowsThePicture(t *testing.T) {
 // TestReadmeItemGoes runs the README's four lines of AWS CLI after the settings that stand before
 // them. .ci/ runs the same lines against a released program.
 func TestReadmeItemGoes(t *testing.T) {
+	t.Parallel()
 	for _, tool := range []string{"bash", "aws"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skipf("the README uses %s, which is not installed", tool)

@@ -85,6 +85,7 @@ func (c *crew) await(what string, met func() bool) {
 
 // When a worker is killed another goes on with its schedules and triggers: no occurrence and no record is left out.
 func TestWorkersTakeOver(t *testing.T) {
+	t.Parallel()
 	c := newCrew(t)
 	first := c.join("first")
 	create := []string{"schedule", "create", "pulse", "--every", "100ms", "--target", "arn:mayfly:exec:::note", "--input", "pulse"}
