@@ -49,7 +49,9 @@ func setHeap(percent int) bool {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return false
 	}
-	heapFloor = make([]byte, heapGrowth*100/percent)
+	if size := heapGrowth * 100 / percent; len(heapFloor) != size {
+		heapFloor = make([]byte, size)
+	}
 	debug.SetGCPercent(percent)
 	return true
 }
