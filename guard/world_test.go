@@ -34,8 +34,14 @@ func n(v string) types.AttributeValue { return &types.AttributeValueMemberN{Valu
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
-		// parallel tests mostly wait for deadlines, so two cores are enough for all of them at once
-		_ = flag.Set("test.parallel", "8")
+		// Parallel tests mostly wait, so two cores are enough for eight at once. Under the race
+		// detector, where the tests are short, they take ten times as long, and one waited in vain
+		// beside others.
+		at := "8"
+		if testing.Short() {
+			at = "1"
+		}
+		_ = flag.Set("test.parallel", at)
 	}
 	testkit.CollectSeldom()
 	goleak.VerifyTestMain(m)
