@@ -25,13 +25,13 @@ const heapPercent = 50
 // MB GetItem takes a seventh less CPU at 64 connections, and its p99 is half; PutItem takes a tenth
 // less.
 //
-// Without cgo the cache and the memtables lie on the heap, up to 190 MB are live, and the program
-// took 385 MB. A growth by half costs no CPU that can be measured, since the collector does not look
-// into the cache and the memtables.
+// Without cgo the cache and the memtables lie on the heap. Under load 190 MB are live, and with a
+// doubling the program took 385 MB. With a growth by half it takes 285 MB, and no more CPU that can
+// be measured, since the collector does not look into the cache and the memtables.
 //
-// A database in memory is doubled and has no limit: its data is on the heap. With a growth by half
-// its calls took a fifth more CPU. Beyond the limit the collector would run without end, and GetItem
-// took twelve times the CPU.
+// With a database in memory, whose data is on the heap, the heap may double and has no limit. With a
+// growth by half, calls took a fifth more CPU. Beyond a limit the collector would run without end:
+// GetItem took twelve times the CPU.
 func raiseHeap(cache int64, inMemory bool) {
 	if inMemory {
 		setHeap(100)
@@ -58,8 +58,7 @@ func setHeap(percent int) bool {
 
 // besideCache is the memory beyond the store's cache at which collections become more frequent: 96
 // MB of memtables, the floor, and room for the garbage of calls. The limit is soft, as live data
-// stays. With a cache of 64 MB the program took 285 MB. With 80 MB less, the live data at times is
-// above the limit.
+// stays. With 80 MB less, the live data of a busy server would be above it at times.
 const besideCache = 256 << 20
 
 // startEnds is the time after which the start of a server is over. Raising the heap takes a garbage

@@ -12,7 +12,7 @@ func TestRaiseHeap(t *testing.T) {
 	t.Setenv("GOGC", "")
 	t.Setenv("GOMEMLIMIT", "")
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
-	defer debug.SetGCPercent(debug.SetGCPercent(100))
+	defer debug.SetGCPercent(debug.SetGCPercent(70))
 	none := debug.SetMemoryLimit(-1)
 	raiseHeap(1<<30, true)
 	if limit := debug.SetMemoryLimit(-1); limit != none {
