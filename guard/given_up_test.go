@@ -29,7 +29,7 @@ func TestGivesUpForAWhile(t *testing.T) {
 		})
 		s.start()
 		s.put("poison", s.in(1), windowed(s.in(1), time.Minute))
-		s.advance(time.Second)
+		s.advance(5 * time.Second) // if a sweep came before the item, the next one is five seconds later
 		s.running.awaitCount(Failed, 1)
 		for range 30 {
 			s.advance(20 * time.Second)

@@ -117,8 +117,7 @@ func TestFlawB5EndedHalfWay(t *testing.T) {
 	goOn := sync.OnceFunc(func() { close(half) })
 	t.Cleanup(goOn) // also if a wait fails: else the worker never stops
 	r.await("half is gone", func() bool { return n.Load() >= 100 && r.Stats().Counts[Armed] == 200 })
-	w.advance(o.Period) // so that a checkpoint is written, before the remaining items
-	r.await("the watermark is where the removals are", func() bool { return w.watermark(1) >= (first+50)*1000 })
+	r.awaitWatermark(w, 1, (first+50)*1000) // a checkpoint of the removals, before the remaining items
 	goOn()
 	must(t, r.stop())
 	if left := w.count(); left == 0 {

@@ -103,15 +103,20 @@ func (w *world) watermark(leases int) int64 {
 	return least
 }
 
-// awaitSwept waits until all due items were swept and have ended. Checkpoints are written only
-// every few seconds of the clock, so it advances the clock, but no faster than guard follows.
+// awaitSwept waits until all due items were swept and have ended.
 func (r *guarding) awaitSwept(w *world, leases int) {
 	r.t.Helper()
-	due := w.now().UnixMilli()
+	r.awaitWatermark(w, leases, w.now().UnixMilli())
+}
+
+// awaitWatermark waits until all checkpoints have reached an instant. They are written only every
+// few seconds of the clock, so it advances the clock, but no faster than guard follows.
+func (r *guarding) awaitWatermark(w *world, leases int, least int64) {
+	r.t.Helper()
 	r.await("all was swept", func() bool {
 		w.advance(5 * time.Second)
 		for range 100 {
-			if w.watermark(leases) >= due {
+			if w.watermark(leases) >= least {
 				return true
 			}
 			time.Sleep(2 * time.Millisecond)

@@ -167,7 +167,10 @@ func (x *trial) run() {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-	deadlines["after"] = x.put("after", quirkSoon)
+	for i := range 8 { // several at once, for those that remove in batches
+		name := fmt.Sprint("after", i)
+		deadlines[name] = x.put(name, quirkSoon)
+	}
 	x.put("replaced", quirkSoon)
 	deadlines["replaced"] = x.put("replaced", quirkSoon) // mostly the same
 	x.await(r, deadlines)

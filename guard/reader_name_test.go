@@ -53,10 +53,13 @@ func TestReaderOfOlderVersion(t *testing.T) {
 		l := newLine(nil)
 		o = l.lay(o)
 		db := o.withDefaults().Deadlines
+		reported := &progresses{}
+		o.Progress = reported.add
 		r := w.start(o)
 		w.put("first", w.in(0))
 		w.awaitNames("")
-		r.await("the first scan has ended", func() bool { return r.Stats().Counts[Consumed] > 0 && len(readers(t, db)) == 1 })
+		r.await("the stream is read", func() bool { return r.Stats().Counts[Consumed] > 0 && len(readers(t, db)) == 1 })
+		reported.last(r, FirstScan)
 		w.settle()
 		must(t, r.stop())
 		label := w.streamARN()[strings.LastIndexByte(w.streamARN(), '/'):]

@@ -35,8 +35,8 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
 		// Parallel tests mostly wait, so two cores are enough for eight at once. Under the race
-		// detector, where the tests are short, they take ten times as long, and one waited in vain
-		// beside others.
+		// detector, where the tests are short, all takes ten times as long, and eight at once have
+		// no time left within their patience.
 		at := "8"
 		if testing.Short() {
 			at = "1"
