@@ -19,6 +19,7 @@ import (
 // A real server on a real disk of 160 MB. Full, it refuses what grows the data and says why. When all is deleted it accepts writes
 // again without a restart. It does not start on a disk without any room, and says what to do; once there is room nothing is lost.
 func TestServeFullDisk(t *testing.T) {
+	t.Parallel()
 	disk := t.TempDir()
 	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=160m"); err != nil {
 		t.Log("left out, since no disk can be mounted here:", err) // TestFullDiskHeals of internal/store/kv has one in memory

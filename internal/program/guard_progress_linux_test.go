@@ -110,8 +110,9 @@ func TestGuardDrawsABar(t *testing.T) {
 			if err := command.Wait(); err != nil {
 				t.Fatal(err)
 			}
-			last := "\r\x1b[2K"
-			for limit := time.Now().Add(time.Minute); !strings.HasSuffix(text.String(), last); time.Sleep(20 * time.Millisecond) {
+			const wiped = "\r\x1b[2K"
+			drawn := func(s string) bool { return strings.Contains(s[strings.LastIndex(s, wiped)+1:], " of about ") }
+			for limit := time.Now().Add(time.Minute); drawn(text.String()); time.Sleep(20 * time.Millisecond) {
 				if time.Now().After(limit) {
 					t.Fatalf("the bar is left behind: %q", text.String())
 				}

@@ -1,6 +1,7 @@
 package program_test
 
 import (
+	"flag"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -13,9 +14,21 @@ import (
 // mayfly-full, which have all parts, and mayfly-small, which has none, as the mayfly of a user.
 func TestMain(m *testing.M) {
 	program.SetParts(full.Parts())
-	testscript.Main(m, map[string]func(){
+	testscript.Main(tests{m}, map[string]func(){
 		"mayfly":       func() { program.Main(full.Parts()) },
 		"mayfly-full":  func() { program.Main(full.Parts()) },
 		"mayfly-small": func() { program.Main(program.Parts{}) },
 	})
+}
+
+// tests runs four tests at once, unless a flag says otherwise: most of their time is waiting, and
+// two cores are idle half of it with two.
+type tests struct{ *testing.M }
+
+func (m tests) Run() int {
+	flag.Parse()
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+		_ = flag.Set("test.parallel", "4")
+	}
+	return m.M.Run()
 }
