@@ -167,9 +167,12 @@ func (x *trial) run() {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-	for i := range 8 { // several at once, for those that remove in batches
-		name := fmt.Sprint("after", i)
-		deadlines[name] = x.put(name, quirkSoon)
+	deadlines["after"] = x.put("after", quirkSoon)
+	if g.o.Batch > 1 { // then several at once
+		for i := range 8 {
+			name := fmt.Sprint("beside", i)
+			deadlines[name] = x.put(name, quirkSoon)
+		}
 	}
 	x.put("replaced", quirkSoon)
 	deadlines["replaced"] = x.put("replaced", quirkSoon) // mostly the same
