@@ -64,6 +64,9 @@ func testPrepared(t *testing.T, x Expiry, sh shape) {
 	d.stop = run(t, d.Engine).stop
 	d.advance(24 * time.Hour)
 	d.verify()
+	if err := d.stop(); err != nil { // the table's own preparer
+		t.Error(err)
+	}
 	if _, err := (&preparer{t: tab}).Drain(t.Context(), int64(d.Now())); err != nil { // discards what no deadline needs any more
 		t.Error(err)
 	}
