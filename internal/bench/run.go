@@ -293,12 +293,20 @@ func (r *run) prepareTable(ctx context.Context, e *endpoint, kind *design) error
 	if !kind.stored {
 		return nil
 	}
-	r.step("fill table %s of %s with %d items", kind.name, e.name, items)
-	start := time.Now()
-	err = e.fillTable(ctx, t, 0, items, farDeadline)
-	r.result("%.0f items/s", float64(items)/time.Since(start).Seconds())
-	return err
+	for from := 0; from < items; {
+		to, start := min(from+fillSlice, items), time.Now()
+		r.step("fill table %s of %s: %d of %d items", kind.name, e.name, to, items)
+		if err := e.fillTable(ctx, t, from, to, farDeadline); err != nil {
+			return err
+		}
+		r.result("%.0f items/s", float64(to-from)/time.Since(start).Seconds())
+		from = to
+	}
+	return nil
 }
+
+// fillSlice is the number of items after which the filling of a table shows its progress.
+const fillSlice = 250_000
 
 // stored returns the initial number of items in a table.
 func (r *run) stored(kind *design) int {

@@ -161,7 +161,7 @@ func TestBenchVersus(t *testing.T) {
 	if code != 0 || !strings.Contains(stdout, "one over others") || !strings.Contains(stdout, "other v2 is "+second.url+" (acknowledged writes are in memory") {
 		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
 	}
-	if !strings.Contains(stderr, "get, 2 connections, other: ") {
+	if !strings.Contains(stderr, "get, 2 connections, other: ") || !strings.Contains(stderr, "of one: 2000 of 2000 items: ") {
 		t.Errorf("no progress in\n%s", stderr)
 	}
 	for _, s := range []*served{first, second} {
