@@ -113,7 +113,7 @@ func (r *guarding) awaitSwept(w *world, leases int) {
 // few seconds of the clock, so it advances the clock, but no faster than guard follows.
 func (r *guarding) awaitWatermark(w *world, leases int, least int64) {
 	r.t.Helper()
-	r.await("all was swept", func() bool {
+	r.await("the watermark has come so far", func() bool {
 		w.advance(5 * time.Second)
 		for range 100 {
 			if w.watermark(leases) >= least {

@@ -33,15 +33,13 @@ func n(v string) types.AttributeValue { return &types.AttributeValueMemberN{Valu
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
-		// Parallel tests mostly wait, so two cores are enough for eight at once. Under the race
-		// detector, where the tests are short, all takes ten times as long, and eight at once have
-		// no time left within their patience.
-		at := "8"
-		if testing.Short() {
-			at = "1"
-		}
-		_ = flag.Set("test.parallel", at)
+	// Parallel tests mostly wait, so two cores are enough for eight at once. Under the race
+	// detector, where the tests are short, all takes ten times as long, and eight at once have no
+	// time left within their patience.
+	if testing.Short() {
+		testkit.AtOnce(1)
+	} else {
+		testkit.AtOnce(8)
 	}
 	testkit.CollectSeldom()
 	goleak.VerifyTestMain(m)

@@ -65,8 +65,8 @@ const besideCache = 256 << 20
 // collection, which would be a fifth of the start.
 const startEnds = time.Second
 
-// afterStart raises the heap, and gives up the memory that only the start has used, when the start
-// is over. The caller stops the timer before it ends.
+// afterStart waits until the start is over. Then it raises the heap, and gives up the memory that
+// only the start has used. The caller stops the timer before it ends.
 func afterStart(cache int64, inMemory bool) *time.Timer {
 	return time.AfterFunc(startEnds, func() {
 		raiseHeap(cache, inMemory)

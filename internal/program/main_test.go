@@ -8,6 +8,7 @@ import (
 
 	"github.com/mayflydb/mayfly/internal/program"
 	"github.com/mayflydb/mayfly/internal/program/full"
+	"github.com/mayflydb/mayfly/internal/testkit"
 )
 
 // TestMain runs the tests in a program with all parts, beside three programs: mayfly and
@@ -21,14 +22,12 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// tests runs four tests at once, unless a flag says otherwise: most of their time is waiting, and
-// two cores are idle half of it with two.
+// tests runs four tests at once: most of their time is waiting, and with two at once two cores are
+// idle half of it.
 type tests struct{ *testing.M }
 
 func (m tests) Run() int {
 	flag.Parse()
-	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
-		_ = flag.Set("test.parallel", "4")
-	}
+	testkit.AtOnce(4)
 	return m.M.Run()
 }

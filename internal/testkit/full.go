@@ -1,8 +1,10 @@
 package testkit
 
 import (
+	"flag"
 	"os"
 	"runtime/debug"
+	"strconv"
 )
 
 // fullTests is the environment variable that makes long tests run in full, as CI does:
@@ -27,3 +29,12 @@ func Size[T any](some, all T) T {
 // CollectSeldom has the garbage collector run seldom. It took a quarter of the time of tests that
 // open hundreds of small databases and keep little.
 func CollectSeldom() { debug.SetGCPercent(400) }
+
+// AtOnce has a package run n parallel tests at once, unless -parallel says otherwise. Its TestMain
+// calls it when the flags are parsed. The default, the number of cores, leaves cores idle where
+// tests mostly wait.
+func AtOnce(n int) {
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+		_ = flag.Set(f.Name, strconv.Itoa(n))
+	}
+}
