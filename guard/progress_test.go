@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -104,23 +105,33 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// The accuracy of the endpoint's clock is reported while removals wait for it, and not afterwards.
+// The accuracy of the endpoint's clock is reported while removals wait for it, and not afterwards. In
+// virtual time the first answers come at one instant, so that their Dates say no more than the second.
 func TestProgressOfTheClock(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, overHTTP, inRealTime)
-	w.put("a", w.in(3))
-	var reported progresses
-	o := w.scanOptions()
-	o.Progress = reported.add
-	r := w.start(o)
-	var all []Progress
-	r.await("the clock is known", func() bool {
-		all = append(all, reported.take(BoundingTime)...)
-		return len(all) > 0 && (all[len(all)-1].Ended || all[len(all)-1].Left)
-	})
-	for _, p := range all {
-		if p.Unit != "ms" || p.Total < rough-narrow || p.Within <= 0 || p.Done < 0 || p.Ended != (p.Within <= narrow*time.Millisecond) {
-			t.Errorf("it reports %+v", p)
+	inBubble(t, func(w *world) {
+		w.dated(1)
+		w.put("a", w.in(3))
+		var reported progresses
+		o := w.scanOptions()
+		o.Progress = reported.add
+		r := w.start(o)
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		all := reported.take(BoundingTime)
+		if len(all) == 0 || !all[len(all)-1].Ended {
+			t.Errorf("2 seconds after the start it has reported %+v", all)
 		}
-	}
+		for _, p := range all {
+			if p.Unit != "ms" || p.Total < rough-narrow || p.Within <= 0 || p.Done < 0 || p.Ended != (p.Within <= narrow*time.Millisecond) {
+				t.Errorf("it reports %+v", p)
+			}
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if late := reported.take(BoundingTime); len(late) > 0 || w.count() > 0 {
+			t.Errorf("once the clock is known it reports %+v, and %d items are left", late, w.count())
+		}
+		must(t, r.stop())
+	})
 }

@@ -15,8 +15,8 @@ type Dates struct {
 	}
 	now   func() time.Time
 	mu    sync.Mutex
-	dice  *rand.Rand                                             // guarded by mu
-	wrong func(now time.Time, dice *rand.Rand) (time.Time, bool) // guarded by mu
+	dice  *rand.Rand                            // guarded by mu
+	wrong func(now time.Time) (time.Time, bool) // guarded by mu; called under it
 }
 
 // NewDates returns a client whose Dates are now, at first. Its faults follow from the seed.
@@ -26,7 +26,7 @@ func NewDates(to interface {
 	return &Dates{to: to, now: now, dice: rand.New(rand.NewPCG(seed, 21)), wrong: trueDate}
 }
 
-func trueDate(now time.Time, _ *rand.Rand) (time.Time, bool) { return now, true }
+func trueDate(now time.Time) (time.Time, bool) { return now, true }
 
 // Do sends a request, and changes the Date of its answer.
 func (d *Dates) Do(r *http.Request) (*http.Response, error) {
@@ -37,7 +37,7 @@ func (d *Dates) Do(r *http.Request) (*http.Response, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	a.Header.Del("Date")
-	if at, sent := d.wrong(d.now(), d.dice); sent {
+	if at, sent := d.wrong(d.now()); sent {
 		a.Header.Set("Date", at.UTC().Format(http.TimeFormat))
 	}
 	return a, nil
@@ -45,7 +45,7 @@ func (d *Dates) Do(r *http.Request) (*http.Response, error) {
 
 // Shift makes all Dates wrong by the same time.
 func (d *Dates) Shift(by time.Duration) {
-	d.set(func(now time.Time, _ *rand.Rand) (time.Time, bool) { return now.Add(by), true })
+	d.set(func(now time.Time) (time.Time, bool) { return now.Add(by), true })
 }
 
 // Heal makes all Dates true.
@@ -55,6 +55,8 @@ func (d *Dates) Heal() { d.set(trueDate) }
 // that runs at a wrong speed, no Date, two servers of which one is wrong, or a single wrong answer.
 func (d *Dates) Fail() string {
 	d.mu.Lock()
+	// The dice of its own keep the later faults the same, however many answers come in between.
+	own := rand.New(rand.NewPCG(d.dice.Uint64(), 22))
 	by := time.Duration(d.dice.Int64N(int64(20*time.Minute))) - 10*time.Minute
 	if d.dice.IntN(3) == 0 {
 		by /= 120 // up to 5 s
@@ -66,20 +68,20 @@ func (d *Dates) Fail() string {
 		d.Shift(by)
 		return "jump"
 	case 1:
-		d.set(func(now time.Time, _ *rand.Rand) (time.Time, bool) {
+		d.set(func(now time.Time) (time.Time, bool) {
 			return now.Add(time.Duration(float64(now.Sub(since)) * speed)), true
 		})
 		return "speed"
 	case 2:
-		d.set(func(now time.Time, _ *rand.Rand) (time.Time, bool) { return now, false })
+		d.set(func(now time.Time) (time.Time, bool) { return now, false })
 		return "missing"
 	case 3:
-		d.set(func(now time.Time, dice *rand.Rand) (time.Time, bool) {
-			return now.Add(by * time.Duration(dice.IntN(2))), true
+		d.set(func(now time.Time) (time.Time, bool) {
+			return now.Add(by * time.Duration(own.IntN(2))), true
 		})
 		return "two servers"
 	}
-	d.set(func(now time.Time, _ *rand.Rand) (time.Time, bool) {
+	d.set(func(now time.Time) (time.Time, bool) {
 		if once {
 			once = false
 			return now.Add(by), true
@@ -89,7 +91,7 @@ func (d *Dates) Fail() string {
 	return "one answer"
 }
 
-func (d *Dates) set(wrong func(now time.Time, dice *rand.Rand) (time.Time, bool)) {
+func (d *Dates) set(wrong func(now time.Time) (time.Time, bool)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.wrong = wrong
