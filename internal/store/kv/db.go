@@ -211,6 +211,7 @@ func (db *DB) openGuarded(found *inspection) error {
 	db.pebble = opened
 	db.syncer.init(db)
 	db.opened.Store(true)
+	db.compactions.open()
 	db.fitReserve()
 	if db.Full() {
 		db.startHealing()

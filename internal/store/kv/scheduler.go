@@ -21,7 +21,8 @@ const (
 // scheduler limits how many compactions run at once, and pauses them after one failed because of
 // damage or a full disk. It implements pebble.CompactionScheduler. Pebble's own scheduler wakes ten
 // times a second; this one grants only when a compaction ends or Pebble asks, so an idle store does
-// nothing.
+// nothing. It grants nothing while Pebble opens: the flush of a log that is read back may want a
+// compaction, and Pebble would not be open before that compaction has ended, seconds later.
 type scheduler struct {
 	background *background
 	db         pebble.DBForCompaction // set by Register, before any other call
@@ -33,6 +34,7 @@ type scheduler struct {
 	mu       struct {
 		sync.Mutex // taken after Pebble's locks
 		running    int
+		opened     bool
 		closed     bool
 	}
 }
@@ -73,6 +75,14 @@ func newScheduler(b *background) *scheduler { return &scheduler{background: b} }
 
 func (s *scheduler) Register(_ int, db pebble.DBForCompaction) { s.db = db }
 
+// open lets compactions begin, once Pebble is open. The caller must hold none of Pebble's locks.
+func (s *scheduler) open() {
+	s.mu.Lock()
+	s.mu.opened = true
+	s.mu.Unlock()
+	s.grantWaiting()
+}
+
 // Unregister stops all grants and waits for the one in progress.
 func (s *scheduler) Unregister() {
 	s.mu.Lock()
@@ -93,14 +103,15 @@ func (s *scheduler) TrySchedule() (bool, pebble.CompactionGrantHandle) {
 // again at the next flush or compaction.
 func (s *scheduler) UpdateGetAllowedWithoutPermission() {}
 
-// beginOne counts one more running compaction, unless as many run as may, or a pause is active.
+// beginOne counts one more running compaction, unless Pebble is not open, as many run as may, or a
+// pause is active.
 func (s *scheduler) beginOne() bool {
 	if s.paused() {
 		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.mu.closed || s.mu.running >= s.db.GetAllowedWithoutPermission() {
+	if !s.mu.opened || s.mu.closed || s.mu.running >= s.db.GetAllowedWithoutPermission() {
 		return false
 	}
 	s.mu.running++

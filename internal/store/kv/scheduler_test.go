@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/mayflydb/mayfly/internal/testkit"
 )
@@ -36,6 +37,10 @@ func newTestScheduler(t *testing.T, db pebble.DBForCompaction) *scheduler {
 	t.Cleanup(b.stop)
 	s := newScheduler(&b)
 	s.Register(1, db)
+	if ok, _ := s.TrySchedule(); ok {
+		t.Error("granted before Pebble is open")
+	}
+	s.mu.opened = true
 	return s
 }
 
@@ -66,6 +71,45 @@ func TestCompactionsAreLimited(t *testing.T) {
 	if ok, _ := s.TrySchedule(); ok || db.waiting != 1 {
 		t.Error("granted after Unregister")
 	}
+}
+
+// compactionFS calls back before a compaction creates a table.
+type compactionFS struct {
+	FS
+	creates func()
+}
+
+func (fs compactionFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if category == "pebble-compaction" {
+		fs.creates()
+	}
+	return fs.FS.Create(name, category)
+}
+
+// A store that was not closed opens without waiting for the compaction that the flush of its log
+// makes due. That compaction begins afterwards.
+func TestOpensBeforeCompactions(t *testing.T) {
+	disk := NewCrashFS()
+	db := open(t, crashOpts(disk))
+	db.compactions.damaged.failures.Store(10) // for a pause of a minute
+	db.compactions.pause(&db.compactions.damaged)
+	for n := range 60 {
+		mustWrite(t, db, batchOf(0, n)...)
+	}
+	if n := db.pebble.Metrics().Levels[0].TablesCount; n < 4 {
+		t.Fatalf("level 0 has %d tables, too few for a compaction", n)
+	}
+	disk.CutNow()
+	began, resume := make(chan struct{}, 100), make(chan struct{})
+	late := time.AfterFunc(20*time.Second, func() {
+		t.Error("the store waits for a compaction before it opens")
+		close(resume)
+	})
+	open(t, crashOpts(compactionFS{disk.AfterCrash(), func() { began <- struct{}{}; <-resume }}))
+	if late.Stop() {
+		close(resume)
+	}
+	<-began
 }
 
 // During a pause no compaction begins. Its end grants the free places.
