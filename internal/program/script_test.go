@@ -22,6 +22,10 @@ var rewrite = flag.Bool("rewrite", false, "write what the program prints into th
 //	get PATH [NAME:VALUE…]   fetch $URL/PATH; the answer goes to stdout, and "! get" wants a status of 400 or more
 //	post PATH BODY [NAME:VALUE…]
 //	dynamodb OPERATION BODY  call the API of DynamoDB
+//
+// and shell scripts in them have
+//
+//	fetch URL [OPERATION BODY]  print what is there, or the answer of DynamoDB's API
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Deadline:            time.Now().Add(2 * time.Minute), // a server that starts although it should not would run on

@@ -92,6 +92,7 @@ func TestWorkersTakeOver(t *testing.T) {
 	if out := c.mayfly(first.url, create...); !strings.Contains(out, "every(100 milliseconds)") {
 		t.Error(out)
 	}
+	c.createTable()
 	c.put("a")
 	c.await("the first worker", func() bool { return len(c.done("first ")) > 5 && len(c.done(`"S":"a"`)) == 1 })
 	second := c.join("second")
@@ -132,28 +133,15 @@ func (c *crew) allPulses() {
 	}
 }
 
-// put writes an item, into a table that is made when it is needed.
+func (c *crew) createTable() {
+	c.Helper()
+	callDynamoDB(c.T, c.server.url, "CreateTable", `{"TableName":"orders","AttributeDefinitions":[{"AttributeName":"id","AttributeType":"S"}],"KeySchema":[{"AttributeName":"id","KeyType":"HASH"}],`+
+		`"BillingMode":"PAY_PER_REQUEST","StreamSpecification":{"StreamEnabled":true,"StreamViewType":"NEW_IMAGE"}}`)
+}
+
 func (c *crew) put(id string) {
 	c.Helper()
-	call := func(operation, body string) error {
-		out, err := exec.Command("curl", "-sf", c.server.url, "-H", "Content-Type: application/x-amz-json-1.0", "-H", "X-Amz-Target: DynamoDB_20120810."+operation, "-d", body).CombinedOutput()
-		if err != nil {
-			return fmt.Errorf("%s: %w: %s", operation, err, out)
-		}
-		return nil
-	}
-	item := fmt.Sprintf(`{"TableName":"orders","Item":{"id":{"S":%q}}}`, id)
-	if call("PutItem", item) == nil {
-		return
-	}
-	for _, err := range []error{
-		call("CreateTable", `{"TableName":"orders","AttributeDefinitions":[{"AttributeName":"id","AttributeType":"S"}],"KeySchema":[{"AttributeName":"id","KeyType":"HASH"}],`+
-			`"BillingMode":"PAY_PER_REQUEST","StreamSpecification":{"StreamEnabled":true,"StreamViewType":"NEW_IMAGE"}}`), call("PutItem", item),
-	} {
-		if err != nil {
-			c.Fatal(err)
-		}
-	}
+	callDynamoDB(c.T, c.server.url, "PutItem", fmt.Sprintf(`{"TableName":"orders","Item":{"id":{"S":%q}}}`, id))
 }
 
 // A worker refuses to stand beside what fires schedules itself, and says so.
