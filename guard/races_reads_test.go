@@ -127,14 +127,14 @@ func (r *race) nothingLost(when string) {
 	}
 }
 
-// left is how many items are there that are due.
-func (r *race) left() (n int) {
+// left returns the items that are there although they are due, with their deadlines.
+func (r *race) left() (all []string) {
 	for name := range r.present() {
-		if _, of := r.ttl[name]; of && !r.lives(name) {
-			n++
+		if ttl, of := r.ttl[name]; of && !r.lives(name) {
+			all = append(all, name+" of "+ttl)
 		}
 	}
-	return n
+	return all
 }
 
 // until advances the clock to the instant of a TTL. One millisecond before, no item with it may be
@@ -151,14 +151,20 @@ func (r *race) until(ttl string) {
 func (r *race) nothingLeft(w *hand) {
 	for range 4 {
 		for range 25 {
-			if r.left() == 0 {
+			if len(r.left()) == 0 {
 				return
 			}
 			time.Sleep(4 * time.Millisecond)
 		}
 		r.advance(racePeriod)
 	}
-	r.within("all is gone that is due", w, func() bool { return r.left() == 0 })
+	var left []string
+	defer func() {
+		if left != nil {
+			r.broke("at %v there are still %v", r.now().Unix(), left)
+		}
+	}()
+	r.within("all is gone that is due", w, func() bool { left = r.left(); return left == nil })
 }
 
 // finish lets time pass until nothing more will come due, and takes the rest away.

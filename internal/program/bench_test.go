@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/mayflydb/mayfly/internal/bench"
+	"github.com/mayflydb/mayfly/internal/testkit"
 )
 
 // runBench runs the program's bench.
@@ -40,8 +41,27 @@ func TestBenchQuick(t *testing.T) {
 		t.Skip("takes half a minute")
 	}
 	t.Parallel()
+	if testkit.Full() {
+		quickBench(t)
+		return
+	}
+	// in parts, because most of its time is waiting
+	for _, only := range []string{strings.Join(callScenarios(), ",") + ",start", "expiry,drain,schedules", "burst,triggers", "guard"} {
+		t.Run(only, func(t *testing.T) {
+			t.Parallel()
+			quickBench(t, only)
+		})
+	}
+}
+
+// quickBench measures all scenarios, or one list.
+func quickBench(t *testing.T, only ...string) {
 	charts := filepath.Join(t.TempDir(), "bench.svg")
-	stdout, stderr, code := runBench(t, "--quick", "--in-memory", "--json", "--svg", charts)
+	args, scenarios := []string{"--quick", "--in-memory", "--json", "--svg", charts}, bench.ScenarioNames()
+	if only != nil {
+		args, scenarios = append(args, "--only", only[0]), strings.Split(only[0], ",")
+	}
+	stdout, stderr, code := runBench(t, args...)
 	var report bench.Report
 	if err := json.Unmarshal([]byte(stdout), &report); err != nil || code != 0 {
 		t.Fatalf("exit %d, %v\n%s%s", code, err, stdout, stderr)
@@ -49,6 +69,32 @@ func TestBenchQuick(t *testing.T) {
 	if report.Errors != 0 || !strings.HasPrefix(report.Command, "mayfly bench --quick") || report.Version == "" || report.Machine.CPU == "" && runtime.GOOS == "linux" {
 		t.Errorf("%d errors, %v, of %q", report.Errors, report.Problems, report.Command)
 	}
+	if drawn, err := os.ReadFile(charts); err != nil || !bytes.HasPrefix(drawn, []byte("<svg ")) {
+		t.Errorf("charts: %v", err)
+	}
+	checkCalls(t, &report, scenarios)
+	for name, check := range quickChecks {
+		if slices.Contains(scenarios, name) {
+			check(t, &report)
+		}
+	}
+}
+
+// quickChecks check the scenarios that are not of calls.
+var quickChecks = map[string]func(*testing.T, *bench.Report){
+	"expiry": checkExpiry, "burst": checkBurst, "drain": checkDrain, "schedules": checkSchedules, "triggers": checkTriggers, "guard": checkGuard, "start": checkStart,
+}
+
+func callScenarios() (names []string) {
+	for _, name := range bench.ScenarioNames() {
+		if quickChecks[name] == nil {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func checkCalls(t *testing.T, report *bench.Report, scenarios []string) {
 	targets := map[string][]string{}
 	for _, f := range report.Calls {
 		targets[f.Scenario] = append(targets[f.Scenario], f.Target)
@@ -56,44 +102,78 @@ func TestBenchQuick(t *testing.T) {
 			t.Errorf("no sense in %+v", f)
 		}
 	}
-	for _, name := range bench.ScenarioNames() {
-		if slices.Contains([]string{"expiry", "burst", "drain", "schedules", "triggers", "guard", "start"}, name) {
-			continue
-		}
-		if !slices.Contains(targets[name], "mayfly") || !slices.Contains(targets[name], "mayfly in memory") {
+	for _, name := range callScenarios() {
+		if slices.Contains(scenarios, name) && (!slices.Contains(targets[name], "mayfly") || !slices.Contains(targets[name], "mayfly in memory")) {
 			t.Errorf("%s was not measured", name)
 		}
 	}
-	if !slices.Contains(targets["get"], bench.TargetEcho) || !slices.Contains(targets["put"], bench.TargetLoop) || len(report.Ratios) == 0 {
+	if slices.Contains(scenarios, "get") && (!slices.Contains(targets["get"], bench.TargetEcho) || !slices.Contains(targets["put"], bench.TargetLoop) || len(report.Ratios) == 0) {
 		t.Errorf("references are missing: %v", targets)
 	}
-	if len(report.Expiry) != 5 || len(report.Drain) != 4 {
-		t.Fatalf("expiry: %+v, drain %+v", report.Expiry, report.Drain)
+}
+
+// expiryOf returns the measurements of expiry beside calls, or those without.
+func expiryOf(report *bench.Report, beside bool) (all []bench.Expiry) {
+	for _, x := range report.Expiry {
+		if (x.Foreground != nil) == beside {
+			all = append(all, x)
+		}
 	}
-	for i, atOnce := range []int{2000, 1000, 0, 5000, 5000} {
-		if x := report.Expiry[i]; x.AtOnce != atOnce || x.Stream == nil || x.Commit == nil || i < 3 && x.Foreground != nil {
+	return all
+}
+
+func checkExpiry(t *testing.T, report *bench.Report) {
+	all := expiryOf(report, false)
+	if len(all) != 3 {
+		t.Fatalf("expiry: %+v", report.Expiry)
+	}
+	for i, atOnce := range []int{2000, 1000, 0} {
+		if x := all[i]; x.AtOnce != atOnce || x.Stream == nil || x.Commit == nil {
 			t.Errorf("expiry: %+v", x)
 		}
 	}
+}
+
+func checkBurst(t *testing.T, report *bench.Report) {
+	all := expiryOf(report, true)
+	if len(all) != 2 {
+		t.Fatalf("burst: %+v", report.Expiry)
+	}
 	for i, perS := range []int{200, 1000} {
-		if x := report.Expiry[3+i]; x.Beside == nil || len(x.Foreground) != 2 || x.Foreground[0].PerS != perS || x.Foreground[0].DuringCalls == 0 || x.ReaderPerS <= 0 {
+		if x := all[i]; x.AtOnce != 5000 || x.Stream == nil || x.Commit == nil || x.Beside == nil ||
+			len(x.Foreground) != 2 || x.Foreground[0].PerS != perS || x.Foreground[0].DuringCalls == 0 || x.ReaderPerS <= 0 {
 			t.Errorf("burst: %+v", x)
 		}
 	}
+}
+
+func checkDrain(t *testing.T, report *bench.Report) {
+	if len(report.Drain) != 4 {
+		t.Errorf("drain: %+v", report.Drain)
+	}
+}
+
+func checkSchedules(t *testing.T, report *bench.Report) {
 	if s := report.Schedules; s == nil || s.Create.Calls == 0 || len(s.Firings) != 2 || s.Firings[0].LateMS == nil || s.Firings[1].BesideMS == nil || s.Firings[1].PerS <= 0 {
 		t.Errorf("schedules: %+v", s)
 	}
+}
+
+func checkTriggers(t *testing.T, report *bench.Report) {
 	if len(report.Delivered) != 1 || report.Delivered[0].PerS <= 0 {
 		t.Errorf("triggers: %+v", report.Delivered)
 	}
+}
+
+func checkGuard(t *testing.T, report *bench.Report) {
 	if g := report.Guard; g == nil || len(g.Removals) != 4 || g.Removals[0].LateMS == nil || g.Removals[1].LateMS == nil || g.Removals[2].PerS <= 0 || g.Removals[3].Faults != (bench.Faults{Twice: g.Removals[3].Twice}) || g.Armed == 0 {
 		t.Errorf("guard: %+v", g)
 	}
+}
+
+func checkStart(t *testing.T, report *bench.Report) {
 	if report.Start == nil || report.Start.FirstAnswerMS.Median <= 0 || report.Start.DiskBytesPerItem < 100 {
 		t.Errorf("start: %+v", report.Start)
-	}
-	if drawn, err := os.ReadFile(charts); err != nil || !bytes.HasPrefix(drawn, []byte("<svg ")) {
-		t.Errorf("charts: %v", err)
 	}
 }
 

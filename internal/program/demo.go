@@ -17,7 +17,7 @@ import (
 
 type demoCommand struct {
 	Items  int           `help:"Number of readings to write, 1 to 1000000." default:"10000"`
-	Spread time.Duration `help:"Time over which their deadlines are spread, 1s to 1h." default:"15s"`
+	Spread time.Duration `help:"Time over which their deadlines are spread, 1s to 1h." default:"10s"`
 	Unit   demo.Unit     `name:"deadline-unit" help:"Unit of the deadlines: seconds or milliseconds. With seconds, as in real TTL values, all items of a second are due at one instant." enum:"seconds,milliseconds" default:"seconds"`
 	Port   int           `help:"Port of the endpoint. If it is 0 or in use, a free one is chosen." default:"8000"`
 	Exit   bool          `help:"End when all items have expired, instead of leaving the endpoint running. Without a terminal the demo always ends."`

@@ -25,7 +25,7 @@ var rewrite = flag.Bool("rewrite", false, "write what the program prints into th
 //
 // and shell scripts in them have
 //
-//	fetch URL [OPERATION BODY]  print what is there, or the answer of DynamoDB's API
+//	fetch URL [OPERATION BODY]  print the page, or the answer of the API of DynamoDB
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Deadline:            time.Now().Add(2 * time.Minute), // a server that starts although it should not would run on
