@@ -110,6 +110,8 @@ type hand struct {
 	stop context.CancelFunc
 	over chan struct{}
 	err  error // once over is closed
+	// closed when it has ended the first scan of the schedule strategy
+	scanned chan struct{}
 }
 
 // start runs a worker. change may be nil.
@@ -132,23 +134,29 @@ func (s *subject) startBehind(send func(*request) (*http.Response, error), chang
 	if change != nil {
 		change(&o)
 	}
-	l := newLine(send)
-	g, err := New(l.lay(o))
+	w := &hand{line: newLine(send), over: make(chan struct{}), scanned: make(chan struct{})}
+	once := sync.OnceFunc(func() { close(w.scanned) })
+	o.Progress = func(p Progress) {
+		if p.Doing == FirstScan && p.Ended {
+			once()
+		}
+	}
+	var err error
+	w.Guard, err = New(w.line.lay(o))
 	must(s.t, err)
-	w := &hand{Guard: g, line: l, over: make(chan struct{})}
 	w.ctx, w.stop = context.WithCancel(context.Background())
 	s.all = append(s.all, w)
 	go func() {
 		defer close(w.over)
 		if s.strategy != Index {
-			w.err = g.Run(w.ctx)
+			w.err = w.Run(w.ctx)
 			return
 		}
 		// without the patrol, which would find the items that sweeps forget
-		if w.err = g.prepare(w.ctx); w.err == nil {
-			x := index.New(g.env(), g.indexOptions())
+		if w.err = w.prepare(w.ctx); w.err == nil {
+			x := index.New(w.env(), w.indexOptions())
 			x.PatrolEvery, x.Back = 0, testBack
-			w.err = g.work(w.ctx, x)
+			w.err = w.work(w.ctx, x)
 		} else if w.ctx.Err() != nil {
 			w.err = nil
 		}

@@ -320,6 +320,12 @@ func (w *world) scheduledByAnotherRole(o Options, name, ttl string) {
 	g := w.start(o)
 	g.awaitSchedules(w, w.at(3600))
 	must(w.t, g.stop())
+	w.deleteLeases()
+}
+
+// deleteLeases deletes the workers' leases, with their checkpoints.
+func (w *world) deleteLeases() {
+	w.t.Helper()
 	_, err := w.DynamoDB().DeleteTable(w.t.Context(), &dynamodb.DeleteTableInput{TableName: aws.String(lease.TableName)})
 	must(w.t, err)
 }

@@ -254,6 +254,7 @@ func (r *race) leaseLoss(take func(p *paused) (back func())) {
 		}
 	}()
 	r.within("it has leases", w, func() bool { return r.ownedBy("a") > 0 })
+	r.sweeping(w)
 	before := w.Stats().Counts
 	at := 1 + r.dice.IntN(raceItems/2)
 	var names []string

@@ -53,9 +53,38 @@ func (s *subject) diced() *rand.Rand {
 
 func (s *subject) newRace(dice *rand.Rand, number int) *race {
 	r := &race{subject: s, dice: dice, number: number, ttl: map[string]string{}}
-	ahead := int64(2 * racePeriod / time.Second) // two steps, one of them to find the items
-	r.sooner, r.due, r.later = s.in(ahead+5), s.in(ahead+10), s.in(ahead+400)
+	r.plan()
 	return r
+}
+
+// plan sets the race's instants from now on.
+func (r *race) plan() {
+	ahead := int64(2 * racePeriod / time.Second) // two steps, one of them to find the items
+	r.sooner, r.due, r.later = r.in(ahead+5), r.in(ahead+10), r.in(ahead+400)
+}
+
+// sweeping waits until a worker with an index sweeps it in each period. One that does not know the
+// index's layout yet looks again a period after it has looked, by a clock that stands still.
+func (r *race) sweeping(w *hand) {
+	if r.strategy != Index {
+		return
+	}
+	name := fmt.Sprint("first", r.number)
+	before := w.Stats().Counts[Armed]
+	armed := func() bool { return w.Stats().Counts[Armed] > before }
+	for range 3 {
+		r.subject.put(name, r.in(int64(2*racePeriod/time.Second)))
+		r.advance(racePeriod)
+		for wait := 0; wait < 500 && !armed(); wait++ {
+			time.Sleep(4 * time.Millisecond)
+		}
+		if armed() {
+			break
+		}
+	}
+	r.within("the worker sweeps the index", w, armed)
+	r.subject.remove(name)
+	r.plan()
 }
 
 func (r *race) put(name, ttl string) {
@@ -216,10 +245,14 @@ func (s *subject) eachRun(run func(dice *rand.Rand, number int, change func(*Opt
 	}
 }
 
-// learnt waits until a worker knows of the race's n items.
+// learnt waits until a worker knows of the race's n items. A scan of the schedule strategy that had not ended would
+// show it later changes, too.
 func (r *race) learnt(w *hand, n int) {
 	r.advance(racePeriod)
 	r.within(fmt.Sprintf("%d items are known", n), w, func() bool {
+		if r.strategy == Schedule && !closed(w.scanned) {
+			return false
+		}
 		switch {
 		case r.strategy == Schedule:
 			return len(r.schedules()) >= n
@@ -359,6 +392,7 @@ func TestForcedLag(t *testing.T) {
 }
 
 func (r *race) lag(w *hand, g *gate) {
+	r.sweeping(w)
 	before := w.Stats().Counts
 	names := r.fill("item", raceItems)
 	r.learnt(w, raceItems)

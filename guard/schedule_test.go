@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -388,6 +389,41 @@ func TestFlawC4(t *testing.T) {
 	w.advance(2 * time.Hour)
 	if !w.has("a") {
 		t.Error("the item is gone")
+	}
+}
+
+// TestScanUndoesNoNewerSchedule: an item is renewed between a scan's read and its update of the
+// schedule. The scan reads the item again, and leaves the schedule of the present deadline.
+func TestScanUndoesNoNewerSchedule(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.put("a", w.in(100))
+	g := w.start(w.scheduling())
+	g.awaitSchedules(w, w.at(100))
+	must(t, g.stop())
+	w.deleteLeases() // so that the next worker scans again, and does not learn of this:
+	w.renew("a", w.in(200))
+	o := w.scheduling()
+	var updates atomic.Int32
+	handled := make(chan struct{})
+	o.Scheduler = w.tappedScheduler(func(operation string, _ any) error {
+		if operation == "UpdateSchedule" && updates.Add(1) == 1 { // the scan's; the next is the stream's
+			w.renew("a", w.in(300))
+			<-handled
+		}
+		return nil
+	})
+	g = w.start(o)
+	g.await("the schedule is of the newest record", func() bool {
+		all := w.schedules()
+		return len(all) == 1 && *all[0].ScheduleExpression == w.at(300)
+	})
+	close(handled)
+	g.await("the scan has updated it", func() bool { return updates.Load() > 2 })
+	g.awaitSchedules(w, w.at(300))
+	must(t, g.stop())
+	if s := w.schedules(); len(s) != 1 || *s[0].ScheduleExpression != w.at(300) {
+		t.Errorf("in the end the schedule is %s", *s[0].ScheduleExpression)
 	}
 }
 

@@ -18,7 +18,6 @@ import (
 	"github.com/mayflydb/mayfly"
 	"github.com/mayflydb/mayfly/guard/internal/stream"
 	"github.com/mayflydb/mayfly/internal/work/consume"
-	"github.com/mayflydb/mayfly/internal/work/lease"
 )
 
 // ends waits until a guard ends with a problem, and checks that it is one of these.
@@ -189,8 +188,7 @@ func TestStreamPlaceDeleted(t *testing.T) {
 	awaitScanned(t, w.DynamoDB())
 	p.setHeld(true)
 	w.put("unseen", w.in(100))
-	_, err := w.DynamoDB().DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: aws.String(lease.TableName)})
-	must(t, err)
+	w.deleteLeases()
 	await(t, "it is found", func() bool { return len(notedIn(t, w.DynamoDB())) == 1 })
 	p.setHeld(false)
 	w.advance(100 * time.Second)

@@ -247,6 +247,9 @@ func (s *Strategy) reconcile(ctx context.Context, e armed.Entry) error {
 			if _, err := s.update(ctx, in); err != nil {
 				return err
 			}
+			if now, has, err = s.current(ctx, e.Key); !has || err != nil {
+				return err
+			}
 		}
 		e = now
 	}
