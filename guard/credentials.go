@@ -47,7 +47,7 @@ type watchedCredentials struct {
 		without bool
 		// ms by the local clock: while without is true, no call since then had valid credentials
 		since int64
-		times int // how often without has become true
+		turns int // how often without has changed
 	}
 }
 
@@ -93,22 +93,22 @@ func (w *watchedCredentials) Retrieve(ctx context.Context) (aws.Credentials, err
 // see judges the outcome of a call.
 func (w *watchedCredentials) see(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 	w.mu.Lock()
-	times := w.mu.times
+	turns := w.mu.turns
 	w.mu.Unlock()
 	out, meta, err := next.HandleInitialize(ctx, in)
 	if ctx.Err() == nil {
-		err = w.judge(ctx, in.Parameters, err, times)
+		err = w.judge(ctx, in.Parameters, err, turns)
 	}
 	return out, meta, err
 }
 
-// judge returns the error for the caller. A permanent one ends guard. times is how often
-// credentials had been missing before the call.
-func (w *watchedCredentials) judge(ctx context.Context, in any, err error, times int) error {
+// judge returns the error for the caller. A permanent one ends guard. turns is how often the
+// credentials had come and gone before the call.
+func (w *watchedCredentials) judge(ctx context.Context, in any, err error, turns int) error {
 	var none *noCredentials
 	switch missing := errors.As(err, &none); {
 	case missing && !stays(none.Cause), !missing && table.HasExpired(err) && w.renewable.Load():
-		return w.lapsed(err)
+		return w.lapsed(err, turns)
 	case missing:
 		p := &Problem{Code: Credentials, Message: "the credentials have expired and cannot be renewed", Next: table.NextCredentials, Err: none}
 		w.g.fail(p)
@@ -117,7 +117,7 @@ func (w *watchedCredentials) judge(ctx context.Context, in any, err error, times
 	service := middleware.GetServiceID(ctx)
 	p := table.NotAllowed(middleware.GetOperationName(ctx), w.g.subject(service, in), err)
 	if err == nil || retry.Code(err) != "" && (p == nil || p.Code != Credentials) {
-		w.work(times)
+		w.work(turns)
 	}
 	if p == nil || isOptional(ctx) {
 		return err
@@ -137,15 +137,18 @@ func stays(err error) bool {
 }
 
 // lapsed records a call without valid credentials, and returns the error for its caller. After
-// credentialsPatience it ends guard.
-func (w *watchedCredentials) lapsed(err error) error {
+// credentialsPatience it ends guard. A call that began before they were valid again proves nothing.
+func (w *watchedCredentials) lapsed(err error, turns int) error {
 	now := w.g.local.Millis()
+	var lasts time.Duration
 	w.mu.Lock()
-	first := !w.mu.without
+	first := !w.mu.without && w.mu.turns == turns
 	if first {
-		w.mu.without, w.mu.since, w.mu.times = true, now, w.mu.times+1
+		w.mu.without, w.mu.since, w.mu.turns = true, now, w.mu.turns+1
 	}
-	lasts := time.Duration(now-w.mu.since) * time.Millisecond
+	if w.mu.without {
+		lasts = time.Duration(now-w.mu.since) * time.Millisecond
+	}
 	w.mu.Unlock()
 	l := &table.Lapse{Cause: err}
 	if first {
@@ -161,11 +164,11 @@ func (w *watchedCredentials) lapsed(err error) error {
 
 // work records a call with valid credentials. A call that began before they were missing proves
 // nothing.
-func (w *watchedCredentials) work(times int) {
+func (w *watchedCredentials) work(turns int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.mu.without && w.mu.times == times {
-		w.mu.without = false
+	if w.mu.without && w.mu.turns == turns {
+		w.mu.without, w.mu.turns = false, w.mu.turns+1
 		w.g.o.Logger.Info("the endpoint accepts the credentials again", "table", w.g.o.Table)
 	}
 }
