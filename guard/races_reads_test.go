@@ -245,8 +245,8 @@ func (s *subject) eachRun(run func(dice *rand.Rand, number int, change func(*Opt
 	}
 }
 
-// learnt waits until a worker knows of the race's n items. A scan of the schedule strategy that had not ended would
-// show it later changes, too.
+// learnt waits until a worker knows of the race's n items. With the schedule strategy it also waits
+// for the end of the first scan, which would show the worker later changes, too.
 func (r *race) learnt(w *hand, n int) {
 	r.advance(racePeriod)
 	r.within(fmt.Sprintf("%d items are known", n), w, func() bool {

@@ -65,8 +65,8 @@ const besideCache = 256 << 20
 // collection, which would be a fifth of the start.
 const startEnds = time.Second
 
-// afterStart waits until the start is over. Then it raises the heap, and gives up the memory that
-// only the start has used. The caller stops the timer before it ends.
+// afterStart returns a timer that fires when the start is over. It raises the heap then, and gives
+// the start's own memory back. The caller stops the timer before it ends.
 func afterStart(cache int64, inMemory bool) *time.Timer {
 	return time.AfterFunc(startEnds, func() {
 		raiseHeap(cache, inMemory)

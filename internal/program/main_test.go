@@ -2,11 +2,6 @@ package program_test
 
 import (
 	"flag"
-	"io"
-	"log"
-	"net/http"
-	"os"
-	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -25,7 +20,7 @@ func TestMain(m *testing.M) {
 		"mayfly":       func() { program.Main(full.Parts()) },
 		"mayfly-full":  func() { program.Main(full.Parts()) },
 		"mayfly-small": func() { program.Main(program.Parts{}) },
-		"fetch":        fetch,
+		"fetch":        program.Fetch,
 	})
 }
 
@@ -37,31 +32,4 @@ func (m tests) Run() int {
 	flag.Parse()
 	testkit.AtOnce(4)
 	return m.M.Run()
-}
-
-// fetch is the program of that name. A machine may have no other for it.
-func fetch() {
-	method, body := http.MethodGet, ""
-	if len(os.Args) > 3 {
-		method, body = http.MethodPost, os.Args[3]
-	}
-	r, err := http.NewRequest(method, os.Args[1], strings.NewReader(body))
-	if err != nil {
-		log.Fatal(err)
-	}
-	if body != "" {
-		r.Header.Set("X-Amz-Target", "DynamoDB_20120810."+os.Args[2])
-		r.Header.Set("Content-Type", "application/x-amz-json-1.0")
-	}
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer answer.Body.Close()
-	if _, err := io.Copy(os.Stdout, answer.Body); err != nil {
-		log.Fatal(err)
-	}
-	if answer.StatusCode >= 400 {
-		log.Fatal(answer.Status)
-	}
 }

@@ -2,7 +2,9 @@ package program
 
 import (
 	"flag"
+	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"os"
 	"strings"
@@ -90,31 +92,40 @@ func scriptTerminate(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func scriptGet(ts *testscript.TestScript, neg bool, args []string) {
-	scriptRequest(ts, neg, "GET", args[0], "", args[1:])
+	status, text, err := exchange(http.MethodGet, ts.Getenv("URL")+args[0], "", args[1:]...)
+	scriptAnswer(ts, neg, "GET "+args[0], status, text, err)
 }
 
 func scriptPost(ts *testscript.TestScript, neg bool, args []string) {
-	scriptRequest(ts, neg, "POST", args[0], args[1], args[2:])
+	status, text, err := exchange(http.MethodPost, ts.Getenv("URL")+args[0], args[1], args[2:]...)
+	scriptAnswer(ts, neg, "POST "+args[0], status, text, err)
 }
 
 func scriptDynamoDB(ts *testscript.TestScript, neg bool, args []string) {
-	scriptRequest(ts, neg, "POST", "/", args[1], []string{"X-Amz-Target:DynamoDB_20120810." + args[0], "Content-Type:application/x-amz-json-1.0"})
+	status, text, err := exchangeDynamoDB(ts.Getenv("URL")+"/", args[0], args[1])
+	scriptAnswer(ts, neg, args[0], status, text, err)
 }
 
-func scriptRequest(ts *testscript.TestScript, neg bool, method, path, body string, headers []string) {
-	r, err := http.NewRequest(method, ts.Getenv("URL")+path, strings.NewReader(body))
+func scriptAnswer(ts *testscript.TestScript, neg bool, request string, status int, text string, err error) {
 	ts.Check(err)
-	for _, h := range headers {
-		name, value, _ := strings.Cut(h, ":")
-		r.Header.Set(name, value)
+	fmt.Fprintf(ts.Stdout(), "%d %s\n%s\n", status, http.StatusText(status), text)
+	if failed := status >= 400; failed != neg {
+		ts.Fatalf("%s: %d\n%s", request, status, text)
 	}
-	answer, err := http.DefaultClient.Do(r)
-	ts.Check(err)
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	ts.Check(err)
-	io.WriteString(ts.Stdout(), answer.Status+"\n"+string(text)+"\n")
-	if failed := answer.StatusCode >= 400; failed != neg {
-		ts.Fatalf("%s %s: %s\n%s", method, path, answer.Status, text)
+}
+
+// Fetch is the program fetch. A machine may have no other for it.
+func Fetch() {
+	var status int
+	var text string
+	var err error
+	if len(os.Args) > 3 {
+		status, text, err = exchangeDynamoDB(os.Args[1], os.Args[2], os.Args[3])
+	} else {
+		status, text, err = exchange(http.MethodGet, os.Args[1], "")
+	}
+	fmt.Print(text)
+	if err != nil || status >= 400 {
+		log.Fatal(status, " ", err)
 	}
 }

@@ -69,22 +69,35 @@ func startPrinting(dir string, env []string, args ...string) (*served, error) {
 	return s, nil
 }
 
+// exchange sends a request with headers NAME:VALUE, and reads the answer.
+func exchange(method, url, body string, headers ...string) (status int, text string, err error) {
+	r, err := http.NewRequest(method, url, strings.NewReader(body))
+	if err != nil {
+		return 0, "", err
+	}
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ":")
+		r.Header.Set(name, value)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0, "", err
+	}
+	defer answer.Body.Close()
+	all, err := io.ReadAll(answer.Body)
+	return answer.StatusCode, string(all), err
+}
+
+// exchangeDynamoDB calls the API of DynamoDB.
+func exchangeDynamoDB(url, operation, body string) (status int, text string, err error) {
+	return exchange(http.MethodPost, url, body, "X-Amz-Target:DynamoDB_20120810."+operation, "Content-Type:application/x-amz-json-1.0")
+}
+
 // callDynamoDB calls the API of DynamoDB, which has to answer with success.
 func callDynamoDB(t *testing.T, url, operation, body string) {
 	t.Helper()
-	r, err := http.NewRequest(http.MethodPost, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("X-Amz-Target", "DynamoDB_20120810."+operation)
-	r.Header.Set("Content-Type", "application/x-amz-json-1.0")
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	if text, _ := io.ReadAll(answer.Body); answer.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %s", operation, text)
+	if status, text, err := exchangeDynamoDB(url, operation, body); err != nil || status != http.StatusOK {
+		t.Fatalf("%s: %d, %v: %s", operation, status, err, text)
 	}
 }
 

@@ -51,8 +51,13 @@ func (d *Dates) Shift(by time.Duration) {
 // Heal makes all Dates true.
 func (d *Dates) Heal() { d.set(trueDate) }
 
-// Fail makes Dates wrong in a random way, and returns its name: a jump of up to ten minutes, a clock
-// that runs at a wrong speed, no Date, two servers of which one is wrong, or a single wrong answer.
+// Fail makes Dates wrong in a random way, and returns its name:
+//
+//	jump         all are wrong by the same time, up to ten minutes
+//	speed        the clock runs at a wrong speed
+//	missing      there are none
+//	two servers  each answer is from one of two, and one of them has a wrong clock
+//	one answer   a single one is wrong
 func (d *Dates) Fail() string {
 	d.mu.Lock()
 	// The dice of its own keep the later faults the same, however many answers come in between.
