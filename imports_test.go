@@ -3,6 +3,7 @@ package mayfly_test
 import (
 	"cmp"
 	"go/ast"
+	"go/build"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -468,6 +469,29 @@ func TestTimeIsAnArgument(t *testing.T) {
 			}
 			return true
 		})
+	}
+}
+
+// TestNoFileForOneProcessor: the same files are compiled for amd64 and arm64, so that CI need not
+// compile every pair of system and processor that a release has.
+func TestNoFileForOneProcessor(t *testing.T) {
+	for _, s := range sources(t) {
+		for _, system := range []string{"linux", "darwin", "windows"} {
+			var matches []bool
+			for _, processor := range []string{"amd64", "arm64"} {
+				context := build.Default
+				context.GOOS, context.GOARCH = system, processor
+				matched, err := context.MatchFile(path.Split(s.name))
+				if err != nil {
+					t.Fatal(err)
+				}
+				matches = append(matches, matched)
+			}
+			if matches[0] != matches[1] {
+				t.Errorf("%s is compiled on %s for one processor only", s.name, system)
+				break
+			}
+		}
 	}
 }
 
