@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/mayflydb/mayfly/internal/store/kv"
+	"github.com/mayflydb/mayfly/internal/testkit"
 )
 
 // After a crash in Async mode the database has a prefix of its writes. So a checkpoint never stands
@@ -19,7 +20,7 @@ import (
 func TestAsyncLosesLastWritesFirst(t *testing.T) {
 	const pages, rows = 40, 25
 	kept, lost := 0, 0
-	seeds := uint64(20)
+	seeds := testkit.Size[uint64](8, 20)
 	if testing.Short() { // under the race detector each takes two seconds
 		seeds = 5
 	}

@@ -29,7 +29,7 @@ import (
 )
 
 var (
-	damageCases = flag.Int("cases", testkit.Size(60, 300), "number of damaged directories that TestDamage opens")
+	damageCases = flag.Int("cases", testkit.Size(30, 300), "number of damaged directories that TestDamage opens")
 	damageSeed  = flag.Uint64("damage-seed", 1, "seed of TestDamage")
 	damageCase  = flag.Int("damage-case", -1, "only this case of TestDamage")
 )

@@ -94,7 +94,7 @@ var wings = map[string]wing{
 		why:    "series run at any endpoint, so they know clients of the AWS SDK only; a broker, Parquet and S3 link to those who use them",
 	},
 	"tools": {
-		floors: []string{"climb mutate picture"},
+		floors: []string{"climb mutate picture targets"},
 		may:    []string{"internal/clock"},
 		why:    "tools read and run the program from outside; no user links them",
 	},

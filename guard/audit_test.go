@@ -20,6 +20,7 @@ import (
 	"github.com/mayflydb/mayfly/guard/internal/audit"
 	"github.com/mayflydb/mayfly/guard/internal/strategy"
 	"github.com/mayflydb/mayfly/guard/internal/stream"
+	"github.com/mayflydb/mayfly/internal/testkit"
 	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 )
@@ -36,9 +37,16 @@ func audits(t *testing.T, test func(t *testing.T, w *world, o Options)) {
 	}
 }
 
+// auditEvery is the time between two audits in these tests: a guard that idles through a day takes
+// long. The audit of a due pass has ended after auditPass, with the two hours that the index's
+// patrol may take.
+var auditEvery = testkit.Size(2*time.Hour, 24*time.Hour)
+
+const auditPass = 3 * time.Hour
+
 func (w *world) auditOptions(s Strategy) Options {
 	o := w.options(s)
-	o.LocalClock = true
+	o.LocalClock, o.AuditEvery = true, auditEvery
 	if s == Index {
 		o.Period = time.Minute // a test of many hours has fewer sweeps
 	}
@@ -105,7 +113,7 @@ func TestAuditFindsMissedItems(t *testing.T) {
 		if !w.has("lost") || w.has("own") {
 			t.Fatalf("after its deadline, lost: %v, own: %v", w.has("lost"), w.has("own"))
 		}
-		time.Sleep(27 * time.Hour)
+		time.Sleep(auditEvery + auditPass)
 		if w.has("lost") || !w.has("later") || !w.has("mistake") {
 			t.Errorf("lost: %v, later: %v, mistake: %v", w.has("lost"), w.has("later"), w.has("mistake"))
 		}
@@ -127,7 +135,7 @@ func TestAuditWithLittleMemory(t *testing.T) {
 		r := w.run(g, nil)
 		time.Sleep(time.Minute)
 		w.lose(Stream, "lost", 600)
-		time.Sleep(27 * time.Hour)
+		time.Sleep(auditEvery + auditPass)
 		if w.has("lost") {
 			t.Error("the item is there")
 		}
@@ -300,6 +308,8 @@ func TestAuditOfAFleet(t *testing.T) {
 			t.Errorf("the workers made %d and %d scans", len(before), n)
 		}
 		lines[first].kill()
+		must(t, all[first].stop()) // it would only log that its line is cut
+		delete(all, first)
 		time.Sleep(20 * time.Minute)
 		if after := taps[other].auditScans(); len(after) == 0 || after[0].ExclusiveStartKey == nil {
 			t.Errorf("the other worker made %d scans", len(after))
@@ -325,7 +335,7 @@ func TestAuditOfADryRun(t *testing.T) {
 		if o.Strategy != Schedule {
 			w.lose(o.Strategy, "lost", 600)
 		}
-		time.Sleep(30 * time.Hour)
+		time.Sleep(testkit.Size(6*time.Hour, 30*time.Hour))
 		c := r.Stats().Counts
 		if want := int64(1); o.Strategy != Schedule && (c[Missed] != want || c[Spared] != want+1) || !w.has("own") {
 			t.Errorf("missed: %d, spared: %d", c[Missed], c[Spared])
@@ -357,7 +367,7 @@ func TestAuditIsOff(t *testing.T) {
 				r := w.start(o)
 				time.Sleep(time.Minute)
 				w.lose(Stream, "lost", 600)
-				time.Sleep(27 * time.Hour)
+				time.Sleep(auditEvery + auditPass)
 				if n, want := len(p.auditScans()), map[string]int{"forbidden": 1}[c]; n != want || !w.has("lost") {
 					t.Errorf("%d scans; the item is there: %v", n, w.has("lost"))
 				}
