@@ -240,7 +240,7 @@ func TestAuditResumes(t *testing.T) {
 				start := func(name string) *guarding {
 					at := *w
 					taps[name] = at.tapped()
-					o.DB, o.Owner, o.Alone, o.AuditRCU, o.AuditEvery = at.db, name, alone, 0.5, 3*time.Hour
+					o.DB, o.Owner, o.Alone, o.AuditRCU, o.AuditEvery = at.db, name, alone, 0.5, 90*time.Minute
 					return w.start(o)
 				}
 				a := start("a")
@@ -267,11 +267,11 @@ func TestAuditResumes(t *testing.T) {
 					must(t, b.stop())
 					return
 				}
-				time.Sleep(2 * time.Hour)
+				time.Sleep(30 * time.Minute)
 				if n := len(taps["b"].auditScans()); n != len(then) {
 					t.Errorf("%d scans before the next pass is due", n-len(then))
 				}
-				time.Sleep(time.Hour)
+				time.Sleep(30 * time.Minute)
 				if n := len(taps["b"].auditScans()); n < len(then)+5 {
 					t.Errorf("%d scans of the next pass", n-len(then))
 				}
