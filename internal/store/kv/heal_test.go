@@ -116,7 +116,11 @@ func survives(t *testing.T, opts Options) {
 	var log logged
 	opts.Logger = log.logger()
 	db := open(t, opts)
-	for round := 1; round <= 3; round++ {
+	rounds := 3
+	if testing.Short() { // under the race detector each takes ten seconds
+		rounds = 2
+	}
+	for round := 1; round <= rounds; round++ {
 		items := fillDisk(t, db)
 		for round == 1 && items < 250 && !staysFull(db) {
 			items = fillOn(t, db, items)
@@ -167,7 +171,10 @@ func TestFullDiskHeals(t *testing.T) {
 // A full disk of which only half was deleted heals too, at any size, and then accepts new items.
 func TestHalfDeletedHeals(t *testing.T) {
 	sizes := []int64{smallestDisk, 96 << 20, 160 << 20, 256 << 20, 512 << 20}
-	if testing.Short() || !testkit.Full() {
+	switch {
+	case testing.Short():
+		sizes = sizes[:1]
+	case !testkit.Full():
 		sizes = sizes[:2]
 	}
 	for _, size := range sizes {

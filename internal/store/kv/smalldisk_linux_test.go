@@ -28,7 +28,11 @@ func realDisk(t *testing.T, size int64) Options {
 
 // A real disk heals too: the smallest supported one, and a larger one with larger memtables.
 func TestRealDiskHeals(t *testing.T) {
-	for _, size := range []int64{smallestDisk, 160 << 20} {
+	sizes := []int64{smallestDisk, 160 << 20}
+	if testing.Short() { // as in survives
+		sizes = sizes[:1]
+	}
+	for _, size := range sizes {
 		t.Run(fmt.Sprint(size>>20), func(t *testing.T) { survives(t, realDisk(t, size)) })
 	}
 }

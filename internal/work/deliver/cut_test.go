@@ -88,8 +88,8 @@ func TestCutOff(t *testing.T) {
 		}
 	}
 	step := 1
-	if testing.Short() { // under the race detector all of them take two minutes
-		step = 4
+	if testing.Short() { // under the race detector all of them take three minutes
+		step = 10
 	}
 	for _, test := range []struct {
 		name string
