@@ -38,8 +38,8 @@ func audits(t *testing.T, test func(t *testing.T, w *world, o Options)) {
 }
 
 // auditEvery is the time between two audits in these tests: a guard that idles through a day takes
-// long. The audit of a due pass has ended after auditPass, with the two hours that the index's
-// patrol may take.
+// long. A pass that is due ends within auditPass, which has room for the two hours that the audit
+// gives the index's patrol.
 var auditEvery = testkit.Size(2*time.Hour, 24*time.Hour)
 
 const auditPass = 3 * time.Hour
