@@ -34,6 +34,7 @@ type scheduler struct {
 	mu       struct {
 		sync.Mutex // taken after Pebble's locks
 		running    int
+		refused    int // how often there was no place for one more
 		opened     bool
 		closed     bool
 	}
@@ -112,26 +113,37 @@ func (s *scheduler) beginOne() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.mu.opened || s.mu.closed || s.mu.running >= s.db.GetAllowedWithoutPermission() {
+		s.mu.refused++
 		return false
 	}
 	s.mu.running++
 	return true
 }
 
-func (s *scheduler) endOne() {
+// endOne counts one running compaction less, and returns how often there was no place for one.
+func (s *scheduler) endOne() (refused int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.running--
+	return s.mu.refused
 }
 
-// grantWaiting offers the free places to waiting compactions. The caller must hold none of Pebble's
-// locks.
+func (s *scheduler) refusals() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.refused
+}
+
+// grantWaiting offers the free places to waiting compactions. It takes a place before it asks
+// Pebble whether one waits. If TrySchedule finds no place because of that, Pebble does not ask
+// again, so grantWaiting does. The caller must hold none of Pebble's locks.
 func (s *scheduler) grantWaiting() {
 	s.granting.Lock()
 	defer s.granting.Unlock()
 	for s.beginOne() {
-		if waiting, _ := s.db.GetWaitingCompaction(); !waiting || !s.db.Schedule(grant{s}) {
-			s.endOne()
+		refused := s.refusals()
+		waiting, _ := s.db.GetWaitingCompaction()
+		if (!waiting || !s.db.Schedule(grant{s})) && s.endOne() == refused {
 			return
 		}
 	}

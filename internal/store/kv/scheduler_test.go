@@ -16,12 +16,16 @@ type backlog struct {
 	limit, waiting int
 	asked          int // calls of the scheduler
 	granted        []pebble.CompactionGrantHandle
+	answered       func() // runs after the answer that none waits
 }
 
 func (b *backlog) GetAllowedWithoutPermission() int { b.asked++; return b.limit }
 
 func (b *backlog) GetWaitingCompaction() (bool, pebble.WaitingCompaction) {
 	b.asked++
+	if b.waiting == 0 && b.answered != nil {
+		defer b.answered()
+	}
 	return b.waiting > 0, pebble.WaitingCompaction{}
 }
 
@@ -70,6 +74,27 @@ func TestCompactionsAreLimited(t *testing.T) {
 	db.granted[1].Done()
 	if ok, _ := s.TrySchedule(); ok || db.waiting != 1 {
 		t.Error("granted after Unregister")
+	}
+}
+
+// A compaction that becomes due while the scheduler asks for waiting ones is granted at once. Pebble
+// does not ask again for a compaction that was refused, so all others would wait for ever too.
+func TestDueWhileGranting(t *testing.T) {
+	db := &backlog{limit: 1}
+	s := newTestScheduler(t, db)
+	db.answered = func() {
+		db.answered = nil
+		if ok, _ := s.TrySchedule(); !ok {
+			db.waiting++
+		}
+	}
+	_, first := s.TrySchedule()
+	first.Done()
+	if db.answered != nil || len(db.granted)+db.waiting != 1 {
+		t.Fatal("the test forces nothing")
+	}
+	if db.waiting > 0 {
+		t.Error("a compaction waits although none runs")
 	}
 }
 
