@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/mayflydb/mayfly/internal/testkit"
 )
 
 // TestDocs runs the commands and programs that the pages in docs show. A page is a sequence of fenced blocks:
@@ -32,7 +34,7 @@ import (
 //	go            lines that stand in a test of the module, so that they compile and run
 //
 // Blocks of other languages are shown and not run. 127.0.0.1:8000 in a block stands for the server's address, and each of documentedPorts for a free port.
-// A page is skipped if a tool or package that it uses is missing.
+// A page is skipped if a tool or package that it uses is missing. Pages that call the AWS CLI run only with FULL_TESTS=1: their hundred calls take longer than all else here.
 func TestDocs(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/*.md")
 	if err != nil || len(pages) == 0 {
@@ -148,6 +150,9 @@ func readBlocks(path string) ([]block, error) {
 // findTools skips the page if a tool or package that its blocks use is missing, and makes the packages of both languages importable in the reader's directory.
 func (r *reader) findTools(blocks []block) {
 	r.Helper()
+	if uses(blocks, "aws") && !testkit.Full() {
+		r.Skip("the page calls the AWS CLI, which takes up to a second for each call; run it with FULL_TESTS=1")
+	}
 	for _, tool := range []string{"bash", "curl", "aws", "python3", "node"} {
 		if _, err := exec.LookPath(tool); err != nil && uses(blocks, tool) {
 			r.Skipf("the page uses %s, which is not installed", tool)
