@@ -34,7 +34,6 @@ type scheduler struct {
 	mu       struct {
 		sync.Mutex // taken after Pebble's locks
 		running    int
-		refused    int // how often there was no place for one more
 		opened     bool
 		closed     bool
 	}
@@ -104,47 +103,53 @@ func (s *scheduler) TrySchedule() (bool, pebble.CompactionGrantHandle) {
 // again at the next flush or compaction.
 func (s *scheduler) UpdateGetAllowedWithoutPermission() {}
 
-// beginOne counts one more running compaction, unless Pebble is not open, as many run as may, or a
-// pause is active.
+// hasPlace reports whether a compaction may begin: Pebble is open, fewer run than may, and no pause
+// is active.
+func (s *scheduler) hasPlace() bool {
+	if s.paused() {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.hasPlaceLocked()
+}
+
+func (s *scheduler) hasPlaceLocked() bool {
+	return s.mu.opened && !s.mu.closed && s.mu.running < s.db.GetAllowedWithoutPermission()
+}
+
+// beginOne counts one more running compaction, if there is a place for it.
 func (s *scheduler) beginOne() bool {
 	if s.paused() {
 		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.mu.opened || s.mu.closed || s.mu.running >= s.db.GetAllowedWithoutPermission() {
-		s.mu.refused++
+	if !s.hasPlaceLocked() {
 		return false
 	}
 	s.mu.running++
 	return true
 }
 
-// endOne counts one running compaction less, and returns how often there was no place for one.
-func (s *scheduler) endOne() (refused int) {
+func (s *scheduler) endOne() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.running--
-	return s.mu.refused
 }
 
-func (s *scheduler) refusals() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.mu.refused
-}
-
-// grantWaiting offers the free places to waiting compactions. It takes a place before it asks
-// Pebble whether one waits. If TrySchedule finds no place because of that, Pebble does not ask
-// again, so grantWaiting does. The caller must hold none of Pebble's locks.
+// grantWaiting offers the free places to waiting compactions. Pebble asks for a place only once for
+// all that wait. If it finds none because grantWaiting has taken one for nothing, grantWaiting must
+// look again. The caller must hold none of Pebble's locks.
 func (s *scheduler) grantWaiting() {
 	s.granting.Lock()
 	defer s.granting.Unlock()
-	for s.beginOne() {
-		refused := s.refusals()
-		waiting, _ := s.db.GetWaitingCompaction()
-		if (!waiting || !s.db.Schedule(grant{s})) && s.endOne() == refused {
+	for s.hasPlace() {
+		if waiting, _ := s.db.GetWaitingCompaction(); !waiting || !s.beginOne() {
 			return
+		}
+		if !s.db.Schedule(grant{s}) {
+			s.endOne()
 		}
 	}
 }
