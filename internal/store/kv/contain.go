@@ -142,6 +142,7 @@ func (db *DB) compactionEnded(info pebble.CompactionInfo) {
 		}
 		return
 	case errors.Is(info.Err, errNoRoom):
+		c.roomless.Store(inputRange(info))
 		c.pause(&c.short)
 	case pebble.IsCorruptionError(info.Err):
 		db.damages.mu.Lock()

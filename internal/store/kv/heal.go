@@ -3,6 +3,7 @@ package kv
 import (
 	"bytes"
 	"context"
+	"errors"
 	"slices"
 	"sort"
 	"time"
@@ -26,8 +27,8 @@ const (
 	// healPatience is the longest wait for a slice that Pebble delays, because it prefers a
 	// compaction of its own.
 	healPatience = 10 * time.Second
-	// stuckAfter is the number of compactions in a row without room after which the healer starts
-	// no other.
+	// stuckAfter is the number of compactions in a row for which Pebble has found no room, after
+	// which the healer starts none.
 	stuckAfter = 4
 	// healSlice is the size of the tables compacted at once. Their new tables need room beside
 	// them.
@@ -84,7 +85,7 @@ type healer struct {
 	compact  bool          // the tables are to be compacted
 	looked   clock.Elapsed // since the last pass over the tables; nil: none since the flush
 	size     int64         // bytes in the tables after it
-	free     uint64        // bytes on the disk after it
+	free     uint64        // bytes on the disk before or after it, whichever is more
 }
 
 // step flushes the memtables, and once that is done compacts the tables. It does neither again
@@ -98,10 +99,12 @@ func (h *healer) step(ctx context.Context) {
 		default: // Pebble retries until it has the room
 		}
 	case h.compact && h.worthwhile():
-		all := h.compactAll(ctx)
-		h.compact = !all
-		h.looked, h.size, h.free = clock.Stopwatch(), h.tables(), h.db.reserve.free()
-		if all {
+		before := h.db.reserve.free() // what failed compactions wrote is removed later
+		ended, roomless := h.compactAll(ctx)
+		h.compact = !ended || roomless
+		h.looked, h.size, h.free = clock.Stopwatch(), h.tables(), max(before, h.db.reserve.free())
+		// While Pebble retries a compaction without room, the next attempt would fill the disk again.
+		if ended && h.db.compactions.short.failures.Load() == 0 {
 			h.db.reserve.tidy.Store(true)
 		}
 	// a second memtable is being flushed already
@@ -136,35 +139,65 @@ func (h *healer) tables() int64 {
 	return int64(total.AggregateSize())
 }
 
-// compactAll compacts every table, slice by slice, until the disk is no longer full, and reports
-// whether it reached the last one. After each slice it leaves the disk to the calls for as long as
-// the slice took, a second at most.
-func (h *healer) compactAll(ctx context.Context) bool {
+// compactAll compacts every table, slice by slice, until the disk is no longer full. It reports
+// whether it ended with the last slice, and whether it left out slices for which there is no room:
+// Pebble adds every overlapping table, so one slice may need as much room as all. After each slice
+// compactAll leaves the disk to the calls for as long as the slice took, a second at most.
+func (h *healer) compactAll(ctx context.Context) (ended, roomless bool) {
 	levels, err := h.db.pebble.SSTables()
 	if err != nil {
 		h.db.log.Warn("cannot list the tables to compact them on a full disk", "error", err)
-		return false
+		return false, false
 	}
-	all := true
+	ended = true
+	var tooLarge []keyRange
 	for _, s := range cutTables(slices.Concat(levels...)) {
+		if slices.ContainsFunc(tooLarge, func(r keyRange) bool { return r.contains(s.lower) }) {
+			continue
+		}
 		took := clock.Stopwatch()
 		patient, cancel := context.WithTimeout(ctx, healPatience)
 		err := h.db.pebble.Compact(patient, s.lower, s.upper, false)
 		cancel()
-		if err != nil {
-			all = false
+		switch {
+		case errors.Is(err, errNoRoom):
+			tooLarge = append(tooLarge, *h.db.compactions.roomless.Load())
+			h.db.compactions.short.forgive() // the failure of a slice holds nothing else up
+		case err != nil:
+			ended = false
 			h.db.log.Debug("compaction on a full disk", "error", err)
 		}
 		if h.done(ctx) || h.stuck() {
-			return false
+			return false, len(tooLarge) > 0
 		}
 		clock.Pause(min(took(), healEvery), ctx.Done())
 	}
-	return all
+	return ended, len(tooLarge) > 0
 }
 
 // keyRange is a part of the keys.
 type keyRange struct{ lower, upper []byte }
+
+func (r keyRange) contains(key []byte) bool {
+	return bytes.Compare(r.lower, key) <= 0 && bytes.Compare(key, r.upper) < 0
+}
+
+// inputRange returns the keys of the tables that a compaction reads.
+func inputRange(info pebble.CompactionInfo) *keyRange {
+	var r keyRange
+	for _, level := range info.Input {
+		for _, table := range level.Tables {
+			lower, last := table.Smallest.UserKey, table.Largest.UserKey
+			if r.lower == nil || bytes.Compare(lower, r.lower) < 0 {
+				r.lower = lower
+			}
+			if bytes.Compare(r.upper, last) <= 0 {
+				r.upper = append(slices.Clone(last), 0)
+			}
+		}
+	}
+	return &r
+}
 
 // cutTables divides the keys of tables so that each part has about healSlice bytes.
 func cutTables(tables []pebble.SSTableInfo) (parts []keyRange) {

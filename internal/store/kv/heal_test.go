@@ -196,6 +196,55 @@ func TestHalfDeletedHeals(t *testing.T) {
 	}
 }
 
+// A slice whose compaction has no room, because it needs all tables that overlap it, does not keep
+// a disk full: the others are compacted, and then twice the reserve is enough.
+func TestSliceWithoutRoom(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		free    int64 // bytes
+		deleted bool  // the second half of the keys, which frees 18 MB
+		heals   bool
+	}{
+		{"others free enough", 15 << 20, true, true},
+		{"twice the reserve is free", 17 << 20, false, true},
+		{"less is free", 15 << 20, false, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				disk := newSmallDisk(1 << 30)
+				db := open(t, Options{FS: disk, ReserveBytes: 8 << 20})
+				const items = 180 // a table above 20 MB would be divided
+				key := func(half string, n int) string { return fmt.Sprintf("%s%03d", half, n) }
+				for _, half := range []string{"a", "z"} {
+					for n := range items {
+						mustWrite(t, db, key(half, n)+"="+string(noise(n, 100_000)))
+					}
+					if err := errors.Join(db.Flush(), db.pebble.Compact(t.Context(), []byte(half), []byte(half+"~"), true)); err != nil {
+						t.Fatal(err)
+					}
+					// a small table above, which overlaps all of them
+					mustWrite(t, db, key(half, 0)+"=1", key(half, items-1)+"=1")
+					for n := range items {
+						if half == "z" && c.deleted {
+							mustWrite(t, db, key(half, n))
+						}
+					}
+					if err := db.Flush(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				tried := db.Metrics().Compactions
+				db.reserve.giveUp()
+				disk.grow(c.free - int64(db.reserve.free()))
+				time.Sleep(5 * time.Minute)
+				if tried = db.Metrics().Compactions - tried; db.Full() == c.heals || tried == 0 || tried > 15 {
+					t.Errorf("full: %v, with %d MB free and after %d compactions", db.Full(), db.reserve.free()>>20, tried)
+				}
+			})
+		})
+	}
+}
+
 // While the disk stays full the log reports it about once a minute, and the compaction without room
 // is tried as often. The store notices room freed by others.
 func TestStillFull(t *testing.T) {

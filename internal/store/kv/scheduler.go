@@ -25,10 +25,11 @@ const (
 // compaction, and Pebble would not be open before that compaction has ended, seconds later.
 type scheduler struct {
 	background *background
-	db         pebble.DBForCompaction // set by Register, before any other call
-	failed     atomic.Int64           // compactions, of all causes
-	damaged    pause                  // after damage in level 0
-	short      pause                  // after a lack of room
+	db         pebble.DBForCompaction   // set by Register, before any other call
+	failed     atomic.Int64             // compactions, of all causes
+	damaged    pause                    // after damage in level 0
+	short      pause                    // after a lack of room
+	roomless   atomic.Pointer[keyRange] // the tables of the latest compaction without room
 
 	granting sync.Mutex // one grant at a time; taken before Pebble's locks and mu
 	mu       struct {
@@ -175,9 +176,9 @@ func (s *scheduler) paused() bool { return s.damaged.active() || s.short.active(
 // a row. Pebble calls it with its locks held, so a goroutine of its own ends the pause. A pause
 // does not end once the store is closed, since Pebble must not begin a compaction then.
 func (s *scheduler) pause(p *pause) {
-	wait := min(pauseFirst<<min(p.failures.Add(1)-1, 30), pauseMost)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	wait := min(pauseFirst<<min(p.failures.Add(1)-1, 30), pauseMost)
 	if p.current != nil {
 		p.cancel()
 	}
@@ -207,10 +208,21 @@ func (p *pause) finish(current context.Context) bool {
 // resume ends the pause after a lack of room.
 func (s *scheduler) resume() {
 	p := &s.short
-	p.failures.Store(0)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.failures.Store(0)
 	if p.current != nil {
+		p.cancel()
+	}
+}
+
+// forgive takes back one failure for lack of room. It ends the pause unless others remain.
+func (p *pause) forgive() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	left := max(p.failures.Load()-1, 0)
+	p.failures.Store(left)
+	if left == 0 && p.current != nil {
 		p.cancel()
 	}
 }
