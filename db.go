@@ -14,7 +14,9 @@ import (
 	schedulerapi "github.com/aws/aws-sdk-go-v2/service/scheduler"
 
 	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/descriptor"
 	"github.com/mayflydb/mayfly/internal/front/admin"
+	"github.com/mayflydb/mayfly/internal/front/httploop"
 	"github.com/mayflydb/mayfly/internal/front/wire"
 	"github.com/mayflydb/mayfly/internal/sdk"
 	"github.com/mayflydb/mayfly/internal/store/engine"
@@ -41,6 +43,7 @@ type DB struct {
 	engine  *engine.Engine
 	service *service.Service
 	server  *wire.Server
+	peers   *httploop.Connections // of all listeners
 	admin   http.Handler
 	metrics *admin.Metrics
 	expired atomic.Int64 // items removed by their deadlines since Open
@@ -139,17 +142,19 @@ func (db *DB) assemble() {
 	if !o.DatabaseOnly {
 		further, named = db.work.host.Operations(db.work.making)
 	}
+	db.peers = httploop.NewConnections(descriptor.ForConnections())
 	db.server = wire.New(wire.Options{
-		Service:  db.service,
-		Routes:   further,
-		Actions:  named,
-		Now:      time.Now, // real time, whatever the database's clock shows
-		Date:     db.Clock().Now,
-		Verifier: o.verifier(),
-		Region:   o.Region,
-		CORS:     o.CORS,
-		Observe:  db.observe,
-		Logger:   o.Logger,
+		Service:    db.service,
+		Routes:     further,
+		Actions:    named,
+		Now:        time.Now, // real time, whatever the database's clock shows
+		Date:       db.Clock().Now,
+		Verifier:   o.verifier(),
+		BodyBudget: o.BodyBudget,
+		Region:     o.Region,
+		CORS:       o.CORS,
+		Observe:    db.observe,
+		Logger:     o.Logger,
 	})
 	db.admin = admin.Handler(admin.Options{
 		Ready:        db.ready,

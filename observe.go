@@ -117,17 +117,37 @@ func (db *DB) sources() admin.Sources {
 		Failed:   func() bool { return db.engine.Err() != nil },
 		Held:     db.held,
 		HeldFull: db.engine.HoldsFull,
-		Store:    db.storeSamples,
+		Store:    func() []admin.Sample { return append(db.storeSamples(), db.frontSamples()...) },
+	}
+}
+
+func gauge(name, help string, v float64) admin.Sample {
+	return admin.Sample{Name: name, Help: help, Value: v}
+}
+
+func counter(name, help string, v float64) admin.Sample {
+	return admin.Sample{Name: name, Help: help, Value: v, Counter: true}
+}
+
+// frontSamples returns the figures of connections, and of the memory of requests.
+func (db *DB) frontSamples() []admin.Sample {
+	bodies, answers := db.server.Load()
+	return []admin.Sample{
+		gauge("connections", "Open connections.", float64(db.peers.Open())),
+		gauge("connections_limit", "Most connections at once, so that the store has the file descriptors that it needs.", float64(db.peers.Limit())),
+		counter("connections_closed_idle_total", "Idle connections closed for the places of others.", float64(db.peers.ClosedIdle())),
+		counter("connections_refused_total", "Connections closed at once, because their client's address has three quarters of all.", float64(db.peers.Refused())),
+		gauge("request_body_bytes", "Memory taken by the bodies of requests that are received or processed.", float64(bodies.Used())),
+		gauge("request_body_limit_bytes", "Most memory for the bodies of requests.", float64(bodies.Size())),
+		counter("request_bodies_refused_total", "Requests refused because there was no memory for their body.", float64(bodies.Refused())),
+		gauge("answer_bytes", "Memory taken by large answers that are being sent.", float64(answers.Used())),
+		counter("answers_refused_total", "Large answers replaced by an error, because there was no memory to hold them.", float64(answers.Refused())),
 	}
 }
 
 // storeSamples returns the store's figures under the names of metrics.
 func (db *DB) storeSamples() []admin.Sample {
 	m := db.engine.Metrics()
-	gauge := func(name, help string, v float64) admin.Sample { return admin.Sample{Name: name, Help: help, Value: v} }
-	counter := func(name, help string, v float64) admin.Sample {
-		return admin.Sample{Name: name, Help: help, Value: v, Counter: true}
-	}
 	return []admin.Sample{
 		gauge("store_disk_bytes", "Bytes of all files.", float64(m.DiskBytes)),
 		gauge("store_table_bytes", "Bytes of live sorted tables.", float64(m.TableBytes)),

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/mayflydb/mayfly/internal/front/intake"
 	"github.com/mayflydb/mayfly/internal/front/sigv4"
 	"github.com/mayflydb/mayfly/internal/option"
 	"github.com/mayflydb/mayfly/internal/store/engine"
@@ -110,6 +111,11 @@ type Options struct {
 	// ShardBytes is the size in bytes at which a shard is closed and gets a child. Default: 64 MB.
 	// Range: 4 KB to 1 TB.
 	ShardBytes int64
+
+	// BodyBudget is the memory in bytes for the bodies of requests over HTTP that are being received
+	// or processed. Bodies of more than 64 KB wait for room, 5 seconds at most; then the answer is
+	// ServiceUnavailable, after which clients retry. Default: 128 MB. Range: from 32 MB.
+	BodyBudget int64
 
 	// CacheBytes is the size in bytes of the store's block cache. Default: 64 MB. Range: from 1 MB.
 	CacheBytes int64
@@ -304,6 +310,7 @@ func (o Options) withDefaults(dir string) Options {
 	o.HoldBytes = cmp.Or(o.HoldBytes, holdBytesDefault)
 	o.Shards = cmp.Or(o.Shards, shardsDefault)
 	o.ShardBytes = cmp.Or(o.ShardBytes, shardBytesDefault)
+	o.BodyBudget = cmp.Or(o.BodyBudget, intake.DefaultBudget)
 	o.CacheBytes = cmp.Or(o.CacheBytes, cacheBytesDefault)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -384,6 +391,7 @@ func (o Options) validate(dir string) error {
 	all.AddIf(o.HoldBytes < 1<<20, "HoldBytes", "%d is less than 1 MB", o.HoldBytes)
 	all.AddIf(o.Shards < 1 || o.Shards > 64, "Shards", "%d is not between 1 and 64", o.Shards)
 	all.AddIf(o.ShardBytes < 4<<10 || o.ShardBytes > 1<<40, "ShardBytes", "%d is not between 4 KB and 1 TB", o.ShardBytes)
+	all.AddIf(o.BodyBudget < intake.LeastBudget, "BodyBudget", "%d is less than 32 MB", o.BodyBudget)
 	all.AddIf(o.CacheBytes < 1<<20, "CacheBytes", "%d is less than 1 MB", o.CacheBytes)
 	all.AddIf(o.MemTableBytes != 0 && (o.MemTableBytes < 1<<20 || o.MemTableBytes > 1<<30), "MemTableBytes", "%d is not between 1 MB and 1 GB", o.MemTableBytes)
 	return all.Err("mayfly: ")

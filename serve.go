@@ -20,9 +20,14 @@ import (
 // in time. It returns early only with an error: the listener failed, or the database stopped by
 // itself; then the error wraps Err's.
 //
-// A client has 10 seconds to send the headers of a request, of at most 64 KB, 2 minutes for the
-// whole request, and 3 minutes until the next one. A request's context does not end with its
-// client: a wait for stream records (at most 20 seconds) continues without it.
+// A client has 10 seconds to send the headers of a request, of at most 64 KB, a minute for the whole
+// request, 25 seconds to take the next megabyte of an answer, and 3 minutes until the next request.
+// A request's context does not end with its client: a wait for stream records (at most 20 seconds)
+// continues without it.
+//
+// Connections leave the store the file descriptors that it needs. When there are as many as that
+// allows, a new connection takes the place of the longest idle one, or waits. All calls of Serve
+// share the limit.
 //
 // Serve does not close the database. It may run on several listeners at once.
 func (db *DB) Serve(ctx context.Context, l net.Listener) error {
@@ -36,12 +41,14 @@ func (db *DB) Serve(ctx context.Context, l net.Listener) error {
 		}
 	}()
 	err := httploop.Serve(ctx, l, httploop.Options{
-		Do:       db.server.Do,
-		Routed:   db.server.Routed,
-		Fallback: db.Handler(),
-		Now:      time.Now,
-		Date:     db.Clock().Now,
-		Logger:   db.options.Logger,
+		Do:          db.server.Do,
+		Admit:       db.server.Admit,
+		Routed:      db.server.Routed,
+		Fallback:    db.Handler(),
+		Connections: db.peers,
+		Now:         time.Now,
+		Date:        db.Clock().Now,
+		Logger:      db.options.Logger,
 	})
 	if err != nil {
 		err = fmt.Errorf("mayfly: serve: %w", err)

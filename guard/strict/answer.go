@@ -52,6 +52,8 @@ func refuse(e *dynamo.Error) answer {
 		namespace = "com.amazon.coral.service#"
 	case dynamo.CodeInternal:
 		status = http.StatusInternalServerError
+	case dynamo.CodeUnavailable:
+		namespace, status = "com.amazon.coral.service#", http.StatusServiceUnavailable
 	}
 	body := object{"__type": quoted(namespace + string(e.Code))}
 	if e.Message != "" {

@@ -21,6 +21,7 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 
 	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/front/intake"
 	"github.com/mayflydb/mayfly/internal/front/sigv4"
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
@@ -40,6 +41,11 @@ type ProxyOptions struct {
 	// any, signatures are not checked.
 	Clients []Credential
 
+	// BodyBudget is the memory in bytes for the bodies of requests, at least 32 MB. Bodies of more
+	// than 64 KB wait for room, 5 seconds at most; then the answer is ServiceUnavailable, after which
+	// clients retry. Default: 128 MB.
+	BodyBudget int64
+
 	// default: a client that keeps connections, and waits at most a minute for the head of an
 	// answer
 	HTTP   *http.Client
@@ -58,6 +64,8 @@ type Proxy struct {
 	signer   *v4.Signer
 	clock    *clock.Clock // the real time, for the age of signatures
 	slots    chan struct{}
+	bodies   *intake.Budget
+	answers  *intake.Outbox
 }
 
 const (
@@ -84,6 +92,10 @@ func NewProxy(o ProxyOptions) (*Proxy, error) {
 	if err != nil || endpoint.Host == "" || endpoint.Scheme != "http" && endpoint.Scheme != "https" {
 		complain("Endpoint: %q is not an http or https URL", o.Endpoint)
 	}
+	o.BodyBudget = cmp.Or(o.BodyBudget, intake.DefaultBudget)
+	if o.BodyBudget < intake.LeastBudget {
+		complain("BodyBudget: %d is less than 32 MB", o.BodyBudget)
+	}
 	if err := errors.Join(all...); err != nil {
 		return nil, fmt.Errorf("strict: %w", err)
 	}
@@ -100,7 +112,10 @@ func NewProxy(o ProxyOptions) (*Proxy, error) {
 			o.Logger.Info("requests for guarded tables are answered again: the clocks agree", "endpoint", o.Endpoint)
 		}
 	}
-	p := &Proxy{o: o, rewriter: r, signer: v4.NewSigner(), clock: clock.New(), slots: make(chan struct{}, underWayMax)}
+	p := &Proxy{
+		o: o, rewriter: r, signer: v4.NewSigner(), clock: clock.New(), slots: make(chan struct{}, underWayMax),
+		bodies: intake.NewBudget(o.BodyBudget), answers: intake.NewOutbox(intake.DefaultBudget),
+	}
 	if len(o.Clients) > 0 {
 		var known []sigv4.Credential
 		for _, c := range o.Clients {
@@ -152,22 +167,55 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		respond(w, refuse(&dynamo.Error{Code: codeDenied, Message: "web pages may not use this proxy; the request comes from a page of " + origin}))
 		return
 	}
+	var body bytes.Buffer
+	hold, err := intake.ReadBody(&body, r, requestMax, func(bytes int64) (*intake.Hold, error) { return p.admit(r, bytes) })
+	defer hold.Release()
+	var denied *dynamo.Error
+	switch {
+	case errors.Is(err, intake.ErrTooLarge):
+		intake.Refuse(w, r, p.clock.Now(), func() { w.WriteHeader(http.StatusRequestEntityTooLarge) })
+	case errors.As(err, &denied):
+		intake.Refuse(w, r, p.clock.Now(), func() { respond(w, refuse(denied)) })
+	case err != nil: // the client has disconnected, was too slow, or violates HTTP
+		w.WriteHeader(http.StatusBadRequest)
+	default:
+		p.forward(w, r, body.Bytes())
+	}
+}
+
+// admit decides by the head of a request whether to read its body.
+func (p *Proxy) admit(r *http.Request, bytes int64) (*intake.Hold, error) {
+	if bytes > intake.SmallMax && p.verifier != nil {
+		now := p.clock.Now()
+		if err := p.verifier.VerifyHead(signed(r, nil), now, now); err != nil {
+			return nil, err
+		}
+	}
+	hold, err := p.bodies.Take(r.Context(), bytes)
+	if errors.Is(err, intake.ErrNoRoom) {
+		err = errNoRoom
+	}
+	return hold, err
+}
+
+// errNoRoom answers a request for which there is no memory at present. Clients retry after it.
+var errNoRoom = &dynamo.Error{Code: dynamo.CodeUnavailable, Message: "mayfly guard proxy has no memory for another large request or answer at present; retry later"}
+
+// forward answers a request whose body has been read.
+func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, body []byte) {
 	select {
 	case p.slots <- struct{}{}:
-		defer func() { <-p.slots }()
 	case <-r.Context().Done():
 		return
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, requestMax))
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
-		w.WriteHeader(http.StatusRequestEntityTooLarge)
-	case err != nil: // the client has disconnected or violates HTTP
-		w.WriteHeader(http.StatusBadRequest)
-	default:
-		respond(w, p.serve(r, body))
+	a := p.serve(r, body)
+	<-p.slots
+	hold, ok := p.answers.Take(r.Context(), int64(len(a.body)))
+	defer hold.Release()
+	if _, operation, _ := strings.Cut(r.Header.Get(headerTarget), "."); !ok && intake.ReadsOnly(operation) {
+		a = refuse(errNoRoom)
 	}
+	respond(w, a)
 }
 
 // serve returns the answer to a request whose body has been read.
@@ -216,9 +264,14 @@ func (p *Proxy) authenticate(r *http.Request, body []byte) error {
 		return nil
 	}
 	now := p.clock.Now()
-	return p.verifier.Verify(&sigv4.Request{
+	return p.verifier.Verify(signed(r, body), now, now)
+}
+
+// signed returns the parts of a request that its signature covers.
+func signed(r *http.Request, body []byte) *sigv4.Request {
+	return &sigv4.Request{
 		Service: serviceDynamo, Method: r.Method, Path: r.URL.EscapedPath(), Query: r.URL.RawQuery, Host: r.Host, Headers: r.Header, Body: body,
-	}, now, now)
+	}
 }
 
 // target is the destination of a request's calls.

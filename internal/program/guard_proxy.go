@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/mayflydb/mayfly/guard/strict"
+	"github.com/mayflydb/mayfly/internal/front/intake"
 )
 
 type guardProxyCommand struct {
@@ -23,6 +24,8 @@ type guardProxyCommand struct {
 	Host           string   `help:"Address to listen on." default:"127.0.0.1"`
 	InsecureListen bool     `help:"Allow an address that other machines can reach without credentials. Every caller then acts with this command's credentials."`
 	accessFlags
+
+	BodyBudget byteSize `help:"Memory for the bodies of requests; from 32MB. Large ones wait for room." default:"128MB"`
 
 	MaxSkew time.Duration `help:"Most difference between this machine's clock and the endpoint's, from 2s to 1000h. Beyond it, requests for these tables fail." default:"5s"`
 	endpointClockFlag
@@ -64,7 +67,7 @@ func (c guardProxyCommand) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	o := strict.ProxyOptions{Rules: rules, Endpoint: url, Region: e.config.Region, Credentials: e.config.Credentials, Logger: c.logger(s.err)}
+	o := strict.ProxyOptions{Rules: rules, Endpoint: url, Region: e.config.Region, Credentials: e.config.Credentials, BodyBudget: int64(c.BodyBudget), Logger: c.logger(s.err)}
 	if c.AccessKey != "" {
 		o.Clients = []strict.Credential{{AccessKey: c.AccessKey, SecretKey: c.SecretKey}}
 	}
@@ -77,9 +80,7 @@ func (c guardProxyCommand) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	fmt.Fprintf(s.out, "strict reads before %s\n%slistening on http://%s\n", e.name(), strings.Join(lines, ""), listener.Addr())
-	server := newServer(proxy)
-	server.MaxHeaderBytes = 64 << 10
-	return serveUntil(ctx, server, listener)
+	return serveUntil(ctx, proxy, listener, o.Logger)
 }
 
 // check returns the rules that the flags set.
@@ -99,6 +100,8 @@ func (c guardProxyCommand) check() (strict.Rules, error) {
 		rules.Tables[name] = attribute
 	}
 	switch {
+	case c.BodyBudget < intake.LeastBudget:
+		return rules, misused(fmt.Errorf("--body-budget %d is less than 32 MB", c.BodyBudget), "for example --body-budget 128MB")
 	case len(rules.Tables) == 0 && !rules.All:
 		return rules, misused(errors.New("no table"), "set --table or --all-tables")
 	case c.MaxSkew < 2*time.Second || c.MaxSkew > 1000*time.Hour:

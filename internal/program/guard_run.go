@@ -280,15 +280,15 @@ func (c guardRunCommand) serveMetrics(s streams, metrics *admin.Guard, tables []
 		}
 		return nil
 	}
-	server := newServer(metrics.Handler(ready))
+	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		_ = server.Serve(listener) // it returns when the server is closed
+		_ = serveUntil(ctx, metrics.Handler(ready), listener, c.logger(s.err)) // guard runs without metrics too
 	}()
 	fmt.Fprintf(s.out, "listening on http://%s\n", listener.Addr())
 	return func() {
-		server.Close()
+		cancel()
 		<-served
 	}, nil
 }

@@ -27,6 +27,7 @@ type serveCommand struct {
 	Memory     bool              `help:"Keep everything in memory."`
 	Durability mayfly.Durability `help:"With --data: sync (acknowledged means on disk) or async (a crash of the machine may lose the last writes). Default: sync." default:"default" placeholder:"sync"`
 	CacheBytes byteSize          `help:"Block cache of the store." default:"64MB"`
+	BodyBudget byteSize          `help:"Memory for the bodies of requests; from 32MB. Large ones wait for room." default:"128MB"`
 
 	Expiry      mayfly.Expiry `help:"For tables without the tag mayfly:expiry: strict (an item is gone at its deadline) or aws (it stays visible until removed, some time after its deadline, as at Amazon)." default:"strict" placeholder:"strict"`
 	ExpiryDelay string        `help:"With --expiry aws: distribution of the removal delays: observed (8 to 30 minutes), fixed:10m or uniform:8m-30m." default:"observed"`
@@ -125,6 +126,7 @@ func (c serveCommand) options() (mayfly.Options, error) {
 		CatchUp:         c.CatchUp,
 		DatabaseOnly:    c.DatabaseOnly,
 		CacheBytes:      int64(c.CacheBytes),
+		BodyBudget:      int64(c.BodyBudget),
 		Unmapped:        c.Unmapped,
 	}
 	if c.ClockControl != nil {

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"sync"
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/descriptor"
+	"github.com/mayflydb/mayfly/internal/front/httploop"
 	"github.com/mayflydb/mayfly/internal/front/sigv4"
 	"github.com/mayflydb/mayfly/internal/work/host"
 	"github.com/mayflydb/mayfly/internal/work/lease"
@@ -44,7 +47,7 @@ func (f workFlags) work(ctx context.Context, s streams, e *endpoint, o host.Opti
 		return err
 	}
 	w := host.NewWorker(o, credentials...)
-	serve := func(ctx context.Context) error { return serveUntil(ctx, newServer(w.Handler()), l) }
+	serve := func(ctx context.Context) error { return serveUntil(ctx, w.Handler(), l, o.Logger) }
 	fmt.Fprintf(s.out, "working for %s\nlistening on http://%s\n", e.name(), l.Addr())
 	return e.advise(runTogether(ctx, w.Run, lifecycles.Run, serve))
 }
@@ -74,24 +77,13 @@ func runTogether(ctx context.Context, parts ...func(context.Context) error) erro
 	return errors.Join(errs...)
 }
 
-func newServer(handler http.Handler) *http.Server {
-	return &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 2 * time.Minute, IdleTimeout: 3 * time.Minute}
-}
-
 // serveUntil answers requests until ctx is done. Requests in progress then have 5 seconds to finish.
-func serveUntil(ctx context.Context, server *http.Server, l net.Listener) error {
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(l) }()
-	select {
-	case err := <-served:
+func serveUntil(ctx context.Context, handler http.Handler, l net.Listener, log *slog.Logger) error {
+	err := httploop.Serve(ctx, l, httploop.Options{
+		Fallback: handler, Connections: httploop.NewConnections(descriptor.ForConnections()), Now: time.Now, Logger: log,
+	})
+	if err != nil {
 		return fmt.Errorf("serve: %w", err)
-	case <-ctx.Done():
 	}
-	ending, stop := context.WithTimeout(context.Background(), 5*time.Second)
-	defer stop()
-	err := server.Shutdown(ending)
-	if s := <-served; !errors.Is(s, http.ErrServerClosed) {
-		err = errors.Join(err, s)
-	}
-	return err
+	return nil
 }

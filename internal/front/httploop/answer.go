@@ -3,6 +3,7 @@ package httploop
 import (
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -13,9 +14,10 @@ import (
 // own buffer.
 const joinMax = 16 << 10
 
-// write sends the answer, in one system call. If it is the connection's last, it says so in a
-// Connection header; the caller closes the connection. A large body is sent without a copy.
-func (c *conn) write(r *wire.Response, last bool) error {
+// write sends the answer, in one system call unless it is large. If it is the connection's last, it
+// says so in a Connection header; the caller closes the connection. A large body is sent without a
+// copy.
+func (c *conn) write(r *wire.Response, last bool, now time.Time) error {
 	b := appendStatus(c.out[:0], r.Status)
 	for _, f := range r.Header {
 		b = append(append(append(append(b, f.Name...), ": "...), f.Value...), "\r\n"...)
@@ -32,16 +34,33 @@ func (c *conn) write(r *wire.Response, last bool) error {
 		b = strconv.AppendInt(append(b, "Content-Length: "...), int64(len(body)), 10)
 		b = append(b, "\r\n\r\n"...)
 	}
-	if len(body) > joinMax {
-		c.out = b
-		buffers := net.Buffers{b, body}
-		_, err := buffers.WriteTo(c.Conn)
+	c.extend(now)
+	if len(body) <= joinMax {
+		c.out = append(b, body...)
+		_, err := c.Write(c.out)
 		return err
 	}
-	b = append(b, body...)
 	c.out = b
-	_, err := c.Write(b)
+	first := body[:min(len(body), sendStep)]
+	buffers := net.Buffers{b, first}
+	_, err := buffers.WriteTo(c.Conn)
+	for part := range slices.Chunk(body[len(first):], sendStep) {
+		if err != nil {
+			break
+		}
+		c.extend(c.server.Now())
+		_, err = c.Write(part)
+	}
 	return err
+}
+
+// extend lets the client take sendLimit for the next bytes, and at most twice as long. Setting a
+// deadline costs something, so a busy connection does not set it for every answer.
+func (c *conn) extend(now time.Time) {
+	if now.Sub(c.sending) > sendLimit {
+		c.sending = now
+		c.SetWriteDeadline(now.Add(2 * sendLimit)) // if it fails, the next write fails too
+	}
 }
 
 func appendStatus(b []byte, status int) []byte {

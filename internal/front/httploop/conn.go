@@ -2,58 +2,52 @@ package httploop
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"runtime/debug"
-	"sync/atomic"
+	"slices"
+	"sync"
 	"time"
 
+	"github.com/mayflydb/mayfly/internal/front/intake"
 	"github.com/mayflydb/mayfly/internal/front/wire"
 )
 
 const (
-	roomMin  = 4 << 10  // bytes of a connection's first buffer
-	roomKept = 64 << 10 // a larger buffer is replaced after the request that needed it
+	roomMin  = 4 << 10                   // bytes of a connection's first buffer
+	roomKept = intake.SmallMax + headMax // bytes of a buffer for a small body and its head
 )
 
-// The states of a connection.
-const (
-	waiting int32 = iota // for the first byte of a request: the server may close it at any moment
-	busy                 // with a request
-	closed               // while waiting, because the server stops
-)
-
-// conn is a connection that the loop serves. Only its own goroutine uses it, except that the server
-// reads and sets state, and closes the connection when it stops.
+// conn is a connection that the loop serves. Only its own goroutine uses it, apart from the peer.
 type conn struct {
-	net.Conn
-	server *server
-	state  atomic.Int32
+	*peer
 
+	small      []byte // the buffer of requests without much of a body
 	in         []byte // in[start:end] has been read and is not used yet
 	start, end int
 	skipped    int // bytes between the previous request and this one
 	head       head
 	request    wire.Request
-	out        []byte // the answer's head, and its body unless that is large
+	admitted   bool         // the request's body, which does not fit into small
+	hold       *intake.Hold // room for in, if that is not small
+	out        []byte       // the answer's head, and its body unless that is large
 	date       date
 
-	first bool      // no request has been answered yet
-	since time.Time // when the connection was accepted, or answered last
-	begun time.Time // when a request was found incomplete; zero: none was
-	armed time.Time // the deadline that is set; zero: none
+	first   bool      // no request has been answered yet
+	last    time.Time // when the connection was accepted, or answered last
+	begun   time.Time // when a request was found incomplete; zero: none was
+	armed   time.Time // the deadline for reading that is set; zero: none
+	sending time.Time // when the deadline for writing was set; zero: never
 }
 
-func newConn(s *server, nc net.Conn) *conn {
-	return &conn{Conn: nc, server: s, first: true, since: s.Now()}
-}
+func newConn(p *peer) *conn { return &conn{peer: p, first: true, last: time.Unix(0, p.since.Load())} }
 
 // serve answers requests until the connection is closed or passed to net/http.
 func (c *conn) serve() {
-	defer c.server.forget(c)
+	defer c.free()
 	defer func() {
 		// Do recovers by itself, so this is a fault of the loop. It costs one connection, not the
 		// server.
@@ -62,11 +56,8 @@ func (c *conn) serve() {
 			c.Close()
 		}
 	}()
-	if _, ok := c.Conn.(*tls.Conn); ok {
-		c.server.handed.pass(c.Conn) // TLS is expensive anyway, and may become HTTP/2
-		return
-	}
-	c.in = make([]byte, roomMin)
+	c.small = make([]byte, roomMin)
+	c.in = c.small
 	c.request = wire.Request{Header: &c.head.fields, Local: wire.IsLocal(c.RemoteAddr().String())}
 	for c.next() {
 		if !c.answer(c.server.requests) {
@@ -88,16 +79,96 @@ func (c *conn) next() bool {
 			c.handOver()
 			return false
 		}
-		if err := c.read(); err != nil {
-			// An incomplete request is not dropped: net/http knows the answer, and how long to
-			// wait.
-			if !c.idle() && (errors.Is(err, io.EOF) || errors.Is(err, os.ErrDeadlineExceeded)) {
-				c.handOver()
-			} else {
-				c.Close()
-			}
+		if c.head.size > 0 && !c.admitted && c.head.size+c.head.length > len(c.in) && !c.admit() {
 			return false
 		}
+		if err := c.read(); err != nil {
+			c.giveUp(err)
+			return false
+		}
+	}
+}
+
+// giveUp ends a connection whose client sends no more. net/http knows the answer to an incomplete
+// request, and how long to wait for the rest of its head.
+func (c *conn) giveUp(err error) {
+	switch late := errors.Is(err, os.ErrDeadlineExceeded); {
+	case c.idle() || !late && !errors.Is(err, io.EOF):
+		c.Close()
+	case late && c.head.size > 0:
+		_ = c.write(&wire.Response{Status: http.StatusRequestTimeout}, true, c.server.Now()) // it is closed anyway
+		c.Close()
+	default:
+		c.handOver()
+	}
+}
+
+// admit asks the server whether to read a body that does not fit into the buffer, and makes room for
+// it. If not, it answers and closes the connection.
+func (c *conn) admit() bool {
+	c.admitted = true
+	if c.server.Admit == nil {
+		c.grow(c.head.size+c.head.length, nil)
+		return true
+	}
+	c.fill()
+	hold, refusal := c.server.Admit(c.server.requests, &c.request, int64(c.head.length))
+	if refusal != nil {
+		c.refuse(refusal)
+		return false
+	}
+	c.grow(c.head.size+c.head.length, hold)
+	return true
+}
+
+// grow replaces the buffer by one of at least so many bytes.
+func (c *conn) grow(size int, hold *intake.Hold) {
+	pending := c.in[c.start:c.end]
+	in := newRoom(size)
+	c.start, c.end = 0, copy(in, pending)
+	c.free()
+	c.in, c.hold = in, hold
+}
+
+// free drops a large buffer and releases the room taken for it.
+func (c *conn) free() {
+	if len(c.in) == roomKept {
+		rooms.Put((*[roomKept]byte)(c.in))
+	}
+	c.in = c.small
+	c.hold.Release()
+}
+
+// rooms holds buffers for bodies of middle size.
+var rooms = sync.Pool{New: func() any { return new([roomKept]byte) }}
+
+func newRoom(size int) []byte {
+	if size <= headMax || size > roomKept {
+		return make([]byte, size)
+	}
+	return rooms.Get().(*[roomKept]byte)[:]
+}
+
+// refuse answers a request whose body has not been read, and closes the connection. Before that it
+// reads the rest of the body, within limits: a client that sends all of its request before it reads
+// would otherwise find no answer.
+func (c *conn) refuse(out *wire.Response) {
+	defer c.Close()
+	defer out.Release()
+	left := c.head.size + c.head.length - (c.end - c.start)
+	if c.write(out, true, c.server.Now()) != nil {
+		return
+	}
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite() // if it fails, so do the reads
+	}
+	c.SetReadDeadline(c.server.Now().Add(intake.DrainLimit)) // if it fails, so do the reads
+	for left > 0 {
+		n, err := c.Conn.Read(c.small)
+		if err != nil {
+			return
+		}
+		left -= n
 	}
 }
 
@@ -150,7 +221,7 @@ func (c *conn) idle() bool {
 func (c *conn) read() error {
 	idle := c.idle()
 	if idle {
-		c.state.Store(waiting)
+		c.rest()
 		if c.server.stopping.Load() {
 			return net.ErrClosed
 		}
@@ -173,12 +244,15 @@ func (c *conn) read() error {
 func (c *conn) deadline(idle bool) time.Time {
 	switch {
 	case idle && c.first:
-		return c.since.Add(headerLimit)
+		return c.last.Add(headerLimit)
 	case idle:
-		return c.since.Add(idleLimit)
+		return c.last.Add(idleLimit)
 	}
 	if c.begun.IsZero() {
 		c.begun = c.server.Now()
+	}
+	if c.head.size > 0 {
+		return c.begun.Add(requestLimit)
 	}
 	return c.begun.Add(wholeLimit)
 }
@@ -203,15 +277,17 @@ func (c *conn) arm(deadline time.Time) {
 	c.SetReadDeadline(deadline) // if it fails, the next read fails too
 }
 
-// makeRoom makes room for more bytes. The buffer grows with the bytes received, not with the
-// announced length, so that memory costs a client as many bytes sent.
+// makeRoom makes room for more bytes of a head; admit makes that of a body.
 func (c *conn) makeRoom() {
 	pending := c.in[c.start:c.end]
 	switch {
-	case len(pending) == 0 && len(c.in) > roomKept:
-		c.in = make([]byte, roomMin)
+	case len(pending) == 0:
+		c.free()
 	case len(pending) == len(c.in):
-		c.in = make([]byte, min(len(c.in)*2, max(c.head.size+c.head.length, headMax)))
+		c.grow(headMax, nil)
+		return
+	case c.start == 0:
+		return
 	}
 	c.end = copy(c.in, pending)
 	c.start = 0
@@ -221,26 +297,35 @@ func (c *conn) makeRoom() {
 // connection.
 func (c *conn) answer(ctx context.Context) (more bool) {
 	body := c.start + c.head.size
-	c.request.Method, c.request.Path, c.request.Query, c.request.Host = c.head.method, c.head.path, c.head.query, c.head.host
+	c.fill()
 	c.request.Body = c.in[body : body+c.head.length : body+c.head.length]
 	out := c.server.Do(ctx, &c.request)
 	defer out.Release()
 	now := c.server.Now()
 	more = !c.head.close && !c.server.stopping.Load()
-	if err := c.write(out, !more); err != nil {
-		return false // the client has disconnected
+	if c.start = body + c.head.length; len(c.in) > roomKept {
+		c.request.Body = nil
+		c.free() // before the answer, which may wait long for its client
+		c.start, c.end = 0, 0
 	}
-	c.start = body + c.head.length
-	c.first, c.since, c.begun, c.skipped, c.head.size = false, now, time.Time{}, 0, 0
+	if err := c.write(out, !more, now); err != nil {
+		return false // the client has disconnected, or reads too slowly
+	}
+	c.first, c.last, c.begun, c.skipped, c.head.size, c.admitted = false, now, time.Time{}, 0, 0, false
+	c.since.Store(now.UnixNano())
 	return more
 }
 
-// handOver passes the connection to net/http, with the unused bytes that were read from it.
-func (c *conn) handOver() { c.server.handed.pass(newHandedConn(c.Conn, c.in[c.start:c.end])) }
+// fill fills in the request from its head.
+func (c *conn) fill() {
+	c.request.Method, c.request.Path, c.request.Query, c.request.Host = c.head.method, c.head.path, c.head.query, c.head.host
+	c.request.Body = nil
+}
 
-// closeIdle closes the connection if it waits for a request.
-func (c *conn) closeIdle() {
-	if c.state.CompareAndSwap(waiting, closed) {
-		c.Close()
-	}
+// handOver passes the connection to net/http, with the unused bytes that were read from it.
+func (c *conn) handOver() {
+	unread := slices.Clone(c.in[c.start:c.end])
+	c.free()
+	c.SetDeadline(time.Time{}) // net/http sets its own; if this fails, so does the next read
+	c.server.handed.pass(newHandedConn(c.peer, unread))
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"io"
 	"net"
+	"net/http"
+	"slices"
 	"sync"
 )
 
@@ -50,13 +52,66 @@ func (l *handedListener) Addr() net.Addr { return l.addr }
 
 // handedConn is a connection with bytes that were read and are unread again.
 type handedConn struct {
-	net.Conn
+	*peer
 	reader io.Reader // the unread bytes, then the connection
 }
 
-func newHandedConn(c net.Conn, unread []byte) *handedConn {
-	return &handedConn{c, io.MultiReader(bytes.NewReader(unread), c)}
+func newHandedConn(p *peer, unread []byte) *handedConn {
+	return &handedConn{p, io.MultiReader(bytes.NewReader(unread), p.Conn)}
 }
+
+// handedState follows the state of a connection that net/http serves.
+func (s *server) handedState(nc net.Conn, state http.ConnState) {
+	p := s.Connections.find(nc)
+	if p == nil {
+		return
+	}
+	switch state {
+	case http.StateActive:
+		p.state.CompareAndSwap(waiting, busy)
+	case http.StateIdle:
+		p.since.Store(s.Now().UnixNano())
+		p.rest()
+	case http.StateClosed, http.StateHijacked:
+		p.leave()
+	}
+}
+
+// paced returns next with a limit on the time that a client takes to read the next part of an
+// answer.
+func (s *server) paced(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p := &pacedWriter{ResponseWriter: w, server: s, control: http.NewResponseController(w)}
+		p.extend()
+		next.ServeHTTP(p, r)
+	})
+}
+
+// pacedWriter is a ResponseWriter whose deadline moves while the client reads.
+type pacedWriter struct {
+	http.ResponseWriter
+	server  *server
+	control *http.ResponseController
+}
+
+func (p *pacedWriter) extend() {
+	_ = p.control.SetWriteDeadline(p.server.Now().Add(sendLimit)) // if it fails, the next write fails too
+}
+
+// Write sends a part of the answer.
+func (p *pacedWriter) Write(b []byte) (n int, err error) {
+	for part := range slices.Chunk(b, sendStep) {
+		p.extend()
+		m, err := p.ResponseWriter.Write(part)
+		if n += m; err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// Unwrap lets http.ResponseController find the methods of the inner writer.
+func (p *pacedWriter) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 
 // Read returns the unread bytes, and then further ones.
 func (c *handedConn) Read(p []byte) (int, error) { return c.reader.Read(p) }

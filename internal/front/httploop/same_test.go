@@ -161,7 +161,7 @@ func newBoth(t testing.TB) *both {
 			Fallback: http.HandlerFunc(echoHandler), Now: time.Now, Logger: slog.New(slog.DiscardHandler),
 		})
 	}()
-	alone := newServer(Options{Fallback: http.HandlerFunc(echoHandler), Logger: slog.New(slog.DiscardHandler)}, ctx, &net.TCPAddr{}).fallback
+	alone := newServer(Options{Fallback: http.HandlerFunc(echoHandler), Now: time.Now, Logger: slog.New(slog.DiscardHandler)}, ctx, &net.TCPAddr{}).fallback
 	go alone.Serve(b.alone)
 	t.Cleanup(func() {
 		cancel()

@@ -2,9 +2,11 @@ package httploop
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	"sync"
@@ -12,24 +14,32 @@ import (
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/front/intake"
 	"github.com/mayflydb/mayfly/internal/front/wire"
 )
 
 const (
 	headerLimit  = 10 * time.Second // to send a request's headers
-	requestLimit = 2 * time.Minute  // to send all of a request, up to 16 MB
+	requestLimit = time.Minute      // to send all of a request, up to 16 MB
 	idleLimit    = 3 * time.Minute  // longer than the SDKs keep idle connections
-	// for a request to be complete, before net/http waits for the rest
+	sendLimit    = 25 * time.Second // to take the next sendStep bytes of an answer
+	sendStep     = 1 << 20
+	// for a request's headers to be complete, before net/http waits for the rest
 	wholeLimit   = time.Second
 	headerBytes  = 64 << 10
 	finishLimit  = 5 * time.Second // for running requests when the server stops
 	abandonLimit = 2 * time.Second // for them to end after they are cancelled
 )
 
-// Options configure Serve. All but Routed and Date are required.
+// Options configure Serve. Fallback, Now and Logger are required.
 type Options struct {
-	// Do answers the plain requests.
+	// Do answers the plain requests. nil: Fallback answers all.
 	Do func(ctx context.Context, in *wire.Request) *wire.Response
+
+	// Admit decides by the head of a plain request whether to read a body of so many bytes, more
+	// than a few KB, and takes room for it. It may wait. If it returns an answer, the body is not
+	// read. nil: all bodies are read.
+	Admit func(ctx context.Context, in *wire.Request, bytes int64) (*intake.Hold, *wire.Response)
 
 	// Routed reports the paths, besides "/", whose requests Do answers. nil: none.
 	Routed func(path string) bool
@@ -37,8 +47,11 @@ type Options struct {
 	// Fallback answers all other requests, through net/http.
 	Fallback http.Handler
 
-	// Now returns the time of the machine's clock, for the limits of idle connections and of
-	// incomplete requests.
+	// Connections limits the connections of all servers that share it. nil: no limit.
+	Connections *Connections
+
+	// Now returns the time of the machine's clock, for the limits of idle connections, of incomplete
+	// requests and of answers.
 	Now func() time.Time
 
 	// Date returns the time for the Date header. Default: Now.
@@ -88,11 +101,6 @@ type server struct {
 	handed   *handedListener
 	stopping atomic.Bool
 	running  sync.WaitGroup // the goroutines of conns
-
-	mu struct {
-		sync.Mutex
-		conns map[*conn]struct{} // the connections that the loop serves
-	}
 }
 
 func newServer(o Options, requests context.Context, addr net.Addr) *server {
@@ -102,10 +110,13 @@ func newServer(o Options, requests context.Context, addr net.Addr) *server {
 	if o.Date == nil {
 		o.Date = o.Now
 	}
+	if o.Connections == nil {
+		o.Connections = NewConnections(math.MaxInt32)
+	}
 	s := &server{Options: o, requests: requests, handed: newHandedListener(addr)}
-	s.mu.conns = map[*conn]struct{}{}
 	s.fallback = &http.Server{
-		Handler:           o.Fallback,
+		Handler:           s.paced(o.Fallback),
+		ConnState:         s.handedState,
 		ReadHeaderTimeout: headerLimit,
 		ReadTimeout:       requestLimit,
 		IdleTimeout:       idleLimit,
@@ -129,7 +140,7 @@ func (s *server) accept(ctx context.Context, listener net.Listener) error {
 		switch {
 		case err == nil:
 			pause = 0
-			s.start(nc)
+			s.start(ctx, nc)
 		case ctx.Err() == nil && errors.As(err, &passing) && passing.Temporary():
 			pause = min(max(2*pause, 5*time.Millisecond), acceptPauseMax)
 			s.Logger.Warn("accepting a connection failed", "error", err, "again_in", pause)
@@ -140,30 +151,38 @@ func (s *server) accept(ctx context.Context, listener net.Listener) error {
 	}
 }
 
-// start serves a connection in its own goroutine.
-func (s *server) start(nc net.Conn) {
-	c := newConn(s, nc)
-	s.mu.Lock()
-	s.mu.conns[c] = struct{}{}
-	s.mu.Unlock()
-	s.running.Go(c.serve)
-}
+// keepAlive finds out within a minute that a client's machine has vanished.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 5}
 
-// forget removes a connection that the loop no longer serves.
-func (s *server) forget(c *conn) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.mu.conns, c)
-}
-
-// each calls f for every connection that the loop serves. It holds the lock meanwhile, so f must
-// neither wait nor call start or forget.
-func (s *server) each(f func(*conn)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for c := range s.mu.conns {
-		f(c)
+// start waits until there is a place for a connection, and serves it in its own goroutine.
+func (s *server) start(ctx context.Context, nc net.Conn) {
+	p := newPeer(s, nc)
+	if !s.Connections.place(ctx, p) {
+		p.Close()
+		return
 	}
+	p.since.Store(s.Now().UnixNano())
+	if tcp, ok := nc.(*net.TCPConn); ok {
+		tcp.SetKeepAliveConfig(keepAlive) // without it, only such a connection lives longer
+	}
+	if secure, ok := nc.(*tls.Conn); ok {
+		s.Connections.rename(p)
+		s.running.Go(func() { s.handed.pass(secure) }) // TLS is expensive anyway, and may become HTTP/2
+	} else if s.Do == nil {
+		s.running.Go(func() { s.handed.pass(newHandedConn(p, nil)) })
+	} else {
+		s.running.Go(newConn(p).serve)
+	}
+}
+
+// peers returns the connections of this server.
+func (s *server) peers() (all []*peer) {
+	s.Connections.each(func(p *peer) {
+		if p.server == s {
+			all = append(all, p)
+		}
+	})
+	return all
 }
 
 // finish closes idle connections and waits for running requests. It releases those that wait for
@@ -173,7 +192,9 @@ func (s *server) each(f func(*conn)) {
 func (s *server) finish(release, cancelRequests func()) error {
 	// before the release, so that the answers announce the end of the connection
 	s.stopping.Store(true)
-	s.each((*conn).closeIdle)
+	for _, p := range s.peers() {
+		p.closeIdle()
+	}
 	s.fallback.SetKeepAlivesEnabled(false) // closes net/http's idle connections
 	release()
 	finished, err := s.drain(finishLimit)
@@ -184,7 +205,9 @@ func (s *server) finish(release, cancelRequests func()) error {
 	if finished, err = s.drain(abandonLimit); finished {
 		return err
 	}
-	s.each(func(c *conn) { c.Close() })
+	for _, p := range s.peers() {
+		p.Close()
+	}
 	return s.fallback.Close()
 }
 

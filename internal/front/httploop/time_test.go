@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mayflydb/mayfly/internal/front/intake"
 	"github.com/mayflydb/mayfly/internal/front/wire"
 )
 
@@ -30,15 +32,25 @@ type bench struct {
 	served   chan error
 	release  chan struct{} // closed by a test
 	start    time.Time
+
+	connections *Connections
 }
 
 // inBubble runs a test against a server whose plain requests do answers; nil means echo.
 func inBubble(t *testing.T, do func(*bench, context.Context, *wire.Request) *wire.Response, test func(b *bench)) {
+	limited(t, math.MaxInt32, nil, do, test)
+}
+
+// admission is Options.Admit.
+type admission = func(context.Context, *wire.Request, int64) (*intake.Hold, *wire.Response)
+
+// limited is inBubble for a server with limits.
+func limited(t *testing.T, connections int, admit admission, do func(*bench, context.Context, *wire.Request) *wire.Response, test func(b *bench)) {
 	if do == nil {
 		do = func(_ *bench, ctx context.Context, in *wire.Request) *wire.Response { return echo(ctx, in) }
 	}
 	synctest.Test(t, func(t *testing.T) {
-		b := &bench{T: t, listener: newHandedListener(&net.TCPAddr{}), served: make(chan error, 1), release: make(chan struct{}), start: time.Now()}
+		b := &bench{T: t, listener: newHandedListener(&net.TCPAddr{}), served: make(chan error, 1), release: make(chan struct{}), start: time.Now(), connections: NewConnections(connections)}
 		ctx, stop := context.WithCancel(t.Context())
 		b.stop = stop
 		go func() {
@@ -49,6 +61,7 @@ func inBubble(t *testing.T, do func(*bench, context.Context, *wire.Request) *wir
 					return do(b, ctx, in)
 				},
 				Fallback: http.HandlerFunc(echoHandler), Now: time.Now, Logger: slog.New(slog.NewTextHandler(&b.log, nil)),
+				Admit: admit, Connections: b.connections,
 			})
 		}()
 		test(b)
@@ -64,12 +77,29 @@ type client struct {
 	in *bufio.Reader
 }
 
-func (b *bench) connect() *client {
+func (b *bench) connect() *client { return b.connectFrom("") }
+
+// connectFrom connects from an address, and waits until the server has taken note.
+func (b *bench) connectFrom(address string) *client {
 	ours, theirs := net.Pipe()
 	b.Cleanup(func() { ours.Close() })
-	b.listener.pass(theirs)
+	b.listener.pass(addressed{theirs, address})
+	synctest.Wait()
 	return &client{Conn: ours, bench: b, in: bufio.NewReader(ours)}
 }
+
+// addressed is a connection from an address of the test's.
+type addressed struct {
+	net.Conn
+	from string
+}
+
+func (a addressed) RemoteAddr() net.Addr { return address(a.from) }
+
+type address string
+
+func (address) Network() string  { return "tcp" }
+func (a address) String() string { return string(a) + ":1234" }
 
 // send sends without waiting for the server to read.
 func (c *client) send(text string) {
@@ -194,13 +224,12 @@ func TestSlowBody(t *testing.T) {
 		c.send(head + "\r\n\r\n" + body[:1])
 		time.Sleep(requestLimit - time.Second)
 		c.send(body[1:])
-		c.wantAnswer("slow", 1)
+		c.wantAnswer("slow", 2)
 	})
 	inBubble(t, nil, func(b *bench) {
 		c := b.connect()
 		c.send(strings.TrimSuffix(post("never"), "r"))
-		// the status of net/http's handler for a missing body
-		if status, _, _ := c.answer(); status != 400 {
+		if status, _, _ := c.answer(); status != http.StatusRequestTimeout {
 			t.Errorf("status %d", status)
 		}
 		c.wantClosed(requestLimit, requestLimit+wholeLimit)
@@ -359,27 +388,6 @@ func TestListenerFails(t *testing.T) {
 	})
 }
 
-// Memory is held for received bytes, not for announced ones, and only as long as it is needed.
-func TestMakeRoom(t *testing.T) {
-	c := &conn{in: make([]byte, roomMin), end: roomMin, head: head{size: 100, length: bodyMax}}
-	c.makeRoom()
-	if len(c.in) != 2*roomMin {
-		t.Errorf("%d bytes of room for %d that have come", len(c.in), roomMin)
-	}
-	for c.end < c.head.size+c.head.length {
-		c.end = len(c.in)
-		c.makeRoom()
-	}
-	if len(c.in) != c.head.size+c.head.length {
-		t.Errorf("%d bytes of room for %d", len(c.in), c.head.size+c.head.length)
-	}
-	c.start = c.end
-	c.makeRoom()
-	if len(c.in) != roomMin {
-		t.Errorf("%d bytes of room for none", len(c.in))
-	}
-}
-
 // The loop never reads a body beyond the limit.
 func TestOversizedBody(t *testing.T) {
 	for length, want := range map[int]verdict{bodyMax: plain, bodyMax + 1: doubtful} {
@@ -396,7 +404,7 @@ func TestIdleWhileStopping(t *testing.T) {
 	s.stopping.Store(true)
 	ours, theirs := net.Pipe()
 	defer ours.Close()
-	if err := newConn(s, theirs).read(); !errors.Is(err, net.ErrClosed) {
+	if err := newConn(newPeer(s, theirs)).read(); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("got %v", err)
 	}
 }

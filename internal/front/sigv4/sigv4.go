@@ -94,26 +94,9 @@ func NewVerifier(credentials ...Credential) *Verifier {
 // A signature is valid for 15 minutes on either side of its date. A client may assume any time
 // between from and to, the earlier and the later of two clocks; with one clock they are equal.
 func (v *Verifier) Verify(r *Request, from, to time.Time) error {
-	sig, err := parse(r)
+	sig, scope, credential, err := v.checkHead(r, from, to)
 	if err != nil {
 		return err
-	}
-	if err := sig.checkDate(from.UTC(), to.UTC()); err != nil {
-		return err
-	}
-	if !slices.Contains(sig.signedHeaders, "host") {
-		return invalid("'Host' must be a 'SignedHeader' in the AWS Authorization.")
-	}
-	if sig.algorithm != Algorithm {
-		return incomplete("Unsupported AWS 'algorithm': '" + sig.algorithm + "' (only AWS4-HMAC-SHA256 for now). ")
-	}
-	scope, err := sig.parseScope(r.Service)
-	if err != nil {
-		return err
-	}
-	credential, known := v.secrets[scope.accessKey]
-	if !known {
-		return unrecognized("The security token included in the request is invalid.")
 	}
 	if err := v.checkSignature(r, sig, scope, credential.SecretKey); err != nil {
 		return err
@@ -122,6 +105,36 @@ func (v *Verifier) Verify(r *Request, from, to time.Time) error {
 		return unrecognized("The security token included in the request is invalid")
 	}
 	return nil
+}
+
+// VerifyHead is the part of Verify that needs no body. It returns nil for a request that may be
+// signed with one of the verifier's credentials. It ignores r.Body.
+func (v *Verifier) VerifyHead(r *Request, from, to time.Time) error {
+	_, _, _, err := v.checkHead(r, from, to)
+	return err
+}
+
+func (v *Verifier) checkHead(r *Request, from, to time.Time) (sig *signature, scope keyScope, c Credential, err error) {
+	if sig, err = parse(r); err != nil {
+		return nil, scope, c, err
+	}
+	if err := sig.checkDate(from.UTC(), to.UTC()); err != nil {
+		return nil, scope, c, err
+	}
+	if !slices.Contains(sig.signedHeaders, "host") {
+		return nil, scope, c, invalid("'Host' must be a 'SignedHeader' in the AWS Authorization.")
+	}
+	if sig.algorithm != Algorithm {
+		return nil, scope, c, incomplete("Unsupported AWS 'algorithm': '" + sig.algorithm + "' (only AWS4-HMAC-SHA256 for now). ")
+	}
+	if scope, err = sig.parseScope(r.Service); err != nil {
+		return nil, scope, c, err
+	}
+	c, known := v.secrets[scope.accessKey]
+	if !known {
+		return nil, scope, c, unrecognized("The security token included in the request is invalid.")
+	}
+	return sig, scope, c, nil
 }
 
 // checkDate refuses dates that are malformed, or more than 15 minutes before from or after to.

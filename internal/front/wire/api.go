@@ -42,11 +42,14 @@ func newJSONAPI(service string) *api {
 	return &api{service, typeAmzJSON11, "InternalException", http.StatusBadRequest, writeJSONError}
 }
 
-// refusal returns a signature error in the API's form.
+// refusal returns a signature error, or errNoRoom, in the API's form.
 func (a *api) refusal(err error) error {
 	var refused *dynamo.Error
 	if !errors.As(err, &refused) {
 		return err
+	}
+	if refused == errNoRoom {
+		return &failure{http.StatusServiceUnavailable, "ServiceUnavailableException", refused.Message}
 	}
 	return &failure{a.refused, string(refused.Code), refused.Message}
 }

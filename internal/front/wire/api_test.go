@@ -2,7 +2,6 @@ package wire
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"io"
@@ -189,19 +188,12 @@ func TestMountedCancelled(t *testing.T) {
 
 func TestMountedGzip(t *testing.T) {
 	s := newMountedServer(Options{})
-	pack := func(text string) string {
-		var packed bytes.Buffer
-		packer := gzip.NewWriter(&packed)
-		packer.Write([]byte(text))
-		packer.Close()
-		return packed.String()
-	}
-	got := do(s, restRequest("POST", "/scheduler/decode", pack(`{"Name":"n"}`), "Content-Encoding", "gzip"))
+	got := do(s, restRequest("POST", "/scheduler/decode", packed(t, `{"Name":"n"}`), "Content-Encoding", "gzip"))
 	if got.status != 202 || !strings.Contains(got.body, `"Name":"n"`) {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 	// A compression bomb is one byte too large when decompressed.
-	got = do(s, restRequest("POST", "/scheduler/decode", pack(strings.Repeat(" ", mountedBodyMax+1)), "Content-Encoding", "gzip"))
+	got = do(s, restRequest("POST", "/scheduler/decode", packed(t, strings.Repeat(" ", mountedBodyMax+1)), "Content-Encoding", "gzip"))
 	want(t, got.status, 413)
 	want(t, got.header.Get(headerErrorType), "RequestEntityTooLargeException")
 }

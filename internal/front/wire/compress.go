@@ -3,29 +3,44 @@ package wire
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
+	"errors"
 	"hash/crc32"
 	"io"
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/mayflydb/mayfly/internal/front/intake"
 )
 
-// decompress returns the decompressed body of a request; ok is false if it is too large. If the
-// body does not match its Content-Encoding, it is returned unchanged. It is not JSON then, and is
-// refused like any other such body.
-func decompress(in *Request) (body []byte, ok bool) {
+// decompress returns the decompressed body of a request, with room taken for it; the caller releases
+// it. The error is intake.ErrTooLarge, intake.ErrNoRoom or ctx's. If the body does not match
+// its Content-Encoding, it is returned unchanged. It is not JSON then, and is refused like any other
+// such body.
+func (s *Server) decompress(ctx context.Context, in *Request) (body []byte, hold *intake.Hold, err error) {
 	if in.Header.Get("Content-Encoding") != "gzip" {
-		return in.Body, true
+		return in.Body, nil, nil
 	}
 	unpacker, err := gzip.NewReader(bytes.NewReader(in.Body))
 	if err != nil {
-		return in.Body, true
+		return in.Body, nil, nil
 	}
-	body, err = io.ReadAll(io.LimitReader(unpacker, bodyMax+1))
-	if err != nil {
-		return in.Body, true
+	var out bytes.Buffer
+	_, err = io.CopyN(&out, unpacker, intake.SmallMax)
+	if err == nil {
+		if hold, err = s.bodies.Take(ctx, bodyMax); err != nil {
+			return nil, nil, err
+		}
+		_, err = out.ReadFrom(io.LimitReader(unpacker, bodyMax+1-intake.SmallMax))
 	}
-	return body, len(body) <= bodyMax
+	switch {
+	case err != nil && !errors.Is(err, io.EOF):
+		return in.Body, hold, nil
+	case out.Len() > bodyMax:
+		return nil, hold, intake.ErrTooLarge
+	}
+	return out.Bytes(), hold, nil
 }
 
 // gzipMin is the smallest body that is worth compressing: a smaller answer fits into one network
@@ -44,6 +59,7 @@ var packers = sync.Pool{New: func() any {
 func (r *Response) seal(in *Request) {
 	if len(r.Body) >= gzipMin && !in.Local && acceptsGzip(in.Header.Get("Accept-Encoding")) {
 		r.Body = pack(r.Body)
+		r.w.buf = nil // the packed answer may wait long for its client
 		r.set("Content-Encoding", "gzip")
 	}
 	r.checksum()

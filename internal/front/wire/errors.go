@@ -35,6 +35,7 @@ var errorForms = map[dynamo.Code]errorForm{
 	dynamo.CodeIdempotentMismatch:    {member: "Message"},
 	dynamo.CodeTransactionInProgress: {member: "Message"},
 	dynamo.CodeInternal:              {status: http.StatusInternalServerError},
+	dynamo.CodeUnavailable:           {namespace: nsService, status: http.StatusServiceUnavailable},
 }
 
 // errFault is the answer for an error that the API does not define. The log has the details.

@@ -3,10 +3,16 @@ package wire
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/http"
+	"os"
 	"strconv"
 	"sync"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/front/intake"
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
 // buffers holds request bodies.
@@ -24,45 +30,70 @@ func releaseBuffer(b *bytes.Buffer) {
 	}
 }
 
-// readMin is the most space in bytes that a body gets before its first byte arrives, even if a
-// longer one was announced.
-const readMin = 64 << 10
-
-// readBody reads the body into b, and reports whether it is larger than bodyMax. It reads at most
-// one byte more than that, and nothing if the announced length is larger.
-func readBody(b *bytes.Buffer, r *http.Request) (oversize bool, err error) {
-	if r.Body == nil {
-		return false, nil
+// readBody appends the body of a request to b, as far as the server admits it, and makes it the
+// request's. The caller releases the hold. Without an error, the request is ready for Do.
+func (s *Server) readBody(ctx context.Context, b *bytes.Buffer, r *http.Request, in *Request) (*intake.Hold, error) {
+	admit := func(bytes int64) (*intake.Hold, error) { return s.admit(ctx, in, bytes) }
+	if in.InProcess {
+		admit = func(int64) (*intake.Hold, error) { return nil, nil }
 	}
-	if r.ContentLength > bodyMax {
-		return true, nil
+	hold, err := intake.ReadBody(b, r, bodyMax, admit)
+	if errors.Is(err, intake.ErrTooLarge) {
+		in.Oversize, err = true, nil
 	}
-	if r.ContentLength > 0 {
-		b.Grow(int(min(r.ContentLength, readMin)) + bytes.MinRead)
-	}
-	_, err = b.ReadFrom(io.LimitReader(r.Body, bodyMax+1))
-	return b.Len() > bodyMax, err
+	in.Body = b.Bytes()
+	return hold, err
 }
 
 // ServeHTTP answers a request from the network.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body := newBuffer()
-	defer releaseBuffer(body)
-	oversize, err := readBody(body, r)
-	if err != nil {
-		// The client has disconnected or violates HTTP.
-		w.WriteHeader(http.StatusBadRequest)
-		return
-	}
-	out := s.Do(r.Context(), newRequest(r, body.Bytes(), oversize))
-	defer out.Release()
-	out.write(w)
+	s.serve(w, r, func(in *Request) {
+		out := s.Do(r.Context(), in)
+		defer out.Release()
+		out.write(w)
+	})
 }
 
-func newRequest(r *http.Request, body []byte, oversize bool) *Request {
+// time returns the real time, and the zero time if the server has no clock.
+func (s *Server) time() (now time.Time) {
+	if s.Now != nil {
+		now = s.Now()
+	}
+	return now
+}
+
+// serve reads a request from the network and calls answer for it, or answers it itself if the body
+// is not admitted or does not arrive.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, answer func(in *Request)) {
+	body := newBuffer()
+	defer releaseBuffer(body)
+	in := newRequest(r)
+	hold, err := s.readBody(r.Context(), body, r, in)
+	defer hold.Release()
+	var refused *dynamo.Error
+	switch {
+	case in.Oversize:
+		intake.Refuse(w, r, s.time(), func() { answer(in) })
+	case errors.As(err, &refused):
+		intake.Refuse(w, r, s.time(), func() {
+			out := s.turnAway(r.Context(), in, err)
+			defer out.Release()
+			out.write(w)
+		})
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		w.WriteHeader(http.StatusRequestTimeout)
+	case err != nil: // the client has disconnected or violates HTTP
+		w.WriteHeader(http.StatusBadRequest)
+	default:
+		answer(in)
+	}
+}
+
+// newRequest returns a request without its body.
+func newRequest(r *http.Request) *Request {
 	return &Request{
 		Method: r.Method, Path: r.URL.EscapedPath(), Query: r.URL.RawQuery, Host: r.Host, Header: r.Header,
-		Body: body, Oversize: oversize, Local: IsLocal(r.RemoteAddr),
+		Local: IsLocal(r.RemoteAddr),
 	}
 }
 
@@ -90,32 +121,19 @@ func (s *Server) Signed(next http.Handler) http.Handler {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body := newBuffer()
-		defer releaseBuffer(body)
-		oversize, err := readBody(body, r)
-		if err != nil || oversize {
-			w.WriteHeader(http.StatusRequestEntityTooLarge)
-			return
-		}
-		in := newRequest(r, body.Bytes(), false)
-		if err := s.authenticate(in, serviceDynamoDB); err != nil {
-			s.refuse(w, in, err)
-			return
-		}
-		r.Body = io.NopCloser(bytes.NewReader(in.Body))
-		next.ServeHTTP(w, r)
+		s.serve(w, r, func(in *Request) {
+			if in.Oversize {
+				w.WriteHeader(http.StatusRequestEntityTooLarge)
+				return
+			}
+			if err := s.authenticate(in, serviceDynamoDB); err != nil {
+				out := s.refusal(r.Context(), in, err)
+				defer out.Release()
+				out.write(w)
+				return
+			}
+			r.Body = io.NopCloser(bytes.NewReader(in.Body))
+			next.ServeHTTP(w, r)
+		})
 	})
-}
-
-// refuse answers a request with an error before it reaches an operation.
-func (s *Server) refuse(w http.ResponseWriter, in *Request, err error) {
-	out := newResponse()
-	defer out.Release()
-	id := newRequestID()
-	out.set("X-Amzn-Requestid", id)
-	contentType, _ := answerType(in.Header.Get("Content-Type"))
-	out.set("Content-Type", contentType)
-	out.writeError(s.apiError(context.Background(), err, "", id))
-	out.checksum()
-	out.write(w)
 }

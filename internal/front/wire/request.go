@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"net/netip"
 	"sync"
+
+	"github.com/mayflydb/mayfly/internal/front/intake"
 )
 
 // Request is an HTTP request in the form that both loops pass to the core.
@@ -46,7 +48,8 @@ type Response struct {
 	Header []Field // all but Date, Content-Length and Connection, which the loop adds
 	Body   []byte  // valid until Release
 
-	w writer // holds Body, or its uncompressed form
+	w    writer       // holds Body, or its uncompressed form
+	hold *intake.Hold // room for Body, if it is large
 }
 
 // Field is one response header.
@@ -72,11 +75,13 @@ func newResponse() *Response {
 	r.Header = r.Header[:0]
 	r.Body = nil
 	r.w.buf = r.w.buf[:0]
+	r.hold = nil
 	return r
 }
 
 // Release returns the response and its body to the pool. Neither may be used afterwards.
 func (r *Response) Release() {
+	r.hold.Release()
 	if cap(r.w.buf) <= keepMax {
 		responses.Put(r)
 	}

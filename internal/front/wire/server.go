@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mayflydb/mayfly/internal/front/intake"
 	"github.com/mayflydb/mayfly/internal/front/sigv4"
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 	"github.com/mayflydb/mayfly/internal/store/service"
@@ -43,6 +44,11 @@ type Options struct {
 	// Verifier checks the signatures of requests from the network. nil: no checks.
 	Verifier *sigv4.Verifier
 
+	// BodyBudget is the memory in bytes for request bodies that are being read or processed, at
+	// least intake.LeastBudget. Larger bodies than 64 KB wait for room, 5 seconds at most. Default
+	// 128 MB.
+	BodyBudget int64
+
 	// Region is shown by GET /. Default "us-east-1".
 	Region string
 
@@ -63,6 +69,9 @@ type Server struct {
 	Options
 	mounted *mountTable
 	date    date
+
+	bodies  *intake.Budget // of requests
+	answers *intake.Outbox
 }
 
 // New returns a server. It starts nothing. It panics after a mistake in the program: Routes or
@@ -73,7 +82,11 @@ func New(o Options) *Server {
 	if o.Date == nil {
 		o.Date = o.Now
 	}
-	return &Server{Options: o, mounted: newMountTable(o.Routes, o.Actions)}
+	o.BodyBudget = cmp.Or(o.BodyBudget, intake.DefaultBudget)
+	return &Server{
+		Options: o, mounted: newMountTable(o.Routes, o.Actions),
+		bodies: intake.NewBudget(o.BodyBudget), answers: intake.NewOutbox(intake.DefaultBudget),
+	}
 }
 
 // Do returns the answer to a request, and the caller releases it. Every failure is an answer, even
@@ -81,11 +94,13 @@ func New(o Options) *Server {
 func (s *Server) Do(ctx context.Context, in *Request) *Response {
 	out := newResponse()
 	if s.Observe == nil {
-		s.routeRequest(ctx, in, out)
+		operation, code := s.routeRequest(ctx, in, out)
+		out, _ = s.admitAnswer(ctx, in, out, operation, code)
 		return out
 	}
 	start := s.Now()
 	operation, code := s.routeRequest(ctx, in, out)
+	out, code = s.admitAnswer(ctx, in, out, operation, code)
 	s.Observe(operation, out.Status, code, s.Now().Sub(start))
 	return out
 }
@@ -93,8 +108,13 @@ func (s *Server) Do(ctx context.Context, in *Request) *Response {
 // routeRequest fills in the response of a request to an operation, to a Route or an Action, or to
 // none. It returns the operation's name and the error's code; each is empty if there is none.
 func (s *Server) routeRequest(ctx context.Context, in *Request, out *Response) (operation, code string) {
-	body, ok := decompress(in)
-	if in.Oversize || len(in.Body) > bodyMax || !ok {
+	body, hold, err := s.decompress(ctx, in)
+	defer hold.Release()
+	if in.Oversize || len(in.Body) > bodyMax || err != nil {
+		if errors.Is(err, intake.ErrNoRoom) {
+			s.refuse(ctx, in, out, errNoRoom)
+			return "", string(errNoRoom.Code)
+		}
 		out.Status = http.StatusRequestEntityTooLarge
 		return "", ""
 	}
@@ -242,13 +262,24 @@ func (s *Server) authenticate(in *Request, service string) error {
 	if s.Verifier == nil || in.InProcess {
 		return nil
 	}
-	from, to := s.Now(), s.Date()
+	from, to := s.clocks()
+	return s.Verifier.Verify(signed(in, service), from, to)
+}
+
+// clocks returns the times of the real clock and the database's, the earlier one first.
+func (s *Server) clocks() (from, to time.Time) {
+	from, to = s.Now(), s.Date()
 	if to.Before(from) {
 		from, to = to, from
 	}
-	return s.Verifier.Verify(&sigv4.Request{
+	return from, to
+}
+
+// signed returns the parts of a request that its signature covers.
+func signed(in *Request, service string) *sigv4.Request {
+	return &sigv4.Request{
 		Service: service, Method: in.Method, Path: in.Path, Query: in.Query, Host: in.Host, Headers: in.Header, Body: in.Body,
-	}, from, to)
+	}
 }
 
 var decoders = sync.Pool{New: func() any { return new(decoder) }}

@@ -260,13 +260,9 @@ func TestTooLarge(t *testing.T) {
 	for i := range large {
 		large[i] = ' '
 	}
-	var packed bytes.Buffer
-	packer := gzip.NewWriter(&packed)
-	packer.Write(large)
-	packer.Close()
 	for name, in := range map[string]*Request{
 		"plain":      post("ListTables", string(large)),
-		"compressed": post("ListTables", packed.String(), "Content-Encoding", "gzip"),
+		"compressed": post("ListTables", packed(t, string(large)), "Content-Encoding", "gzip"),
 	} {
 		if got := do(s, in); got.status != 413 || got.body != "" || len(got.header) != 0 {
 			t.Errorf("%s: %d %q %v", name, got.status, got.body, got.header)
@@ -278,16 +274,27 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
+// packed returns compressed text.
+func packed(t *testing.T, text string) string {
+	t.Helper()
+	var out bytes.Buffer
+	packer := gzip.NewWriter(&out)
+	if _, err := packer.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := packer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
 func TestCompressedRequests(t *testing.T) {
 	s := newTestServer(t, Options{})
-	var packed bytes.Buffer
-	packer := gzip.NewWriter(&packed)
-	packer.Write([]byte(`{"Limit":5}`))
-	packer.Close()
-	if got := call(s, "ListTables", packed.String(), "Content-Encoding", "gzip"); got.body != `{"TableNames":[]}` {
+	body := packed(t, `{"Limit":5}`)
+	if got := call(s, "ListTables", body, "Content-Encoding", "gzip"); got.body != `{"TableNames":[]}` {
 		t.Errorf("%d %s", got.status, got.body)
 	}
-	for name, body := range map[string]string{"truncated": packed.String()[:packed.Len()-5], "not gzip": "x"} {
+	for name, body := range map[string]string{"truncated": body[:len(body)-5], "not gzip": "x"} {
 		if got := call(s, "ListTables", body, "Content-Encoding", "gzip"); got.status != 400 || !strings.Contains(got.body, "SerializationException") {
 			t.Errorf("%s: %d %s", name, got.status, got.body)
 		}

@@ -16,15 +16,15 @@ type Transport struct{ Server *Server }
 func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	body := newBuffer()
 	defer releaseBuffer(body)
-	oversize, err := readBody(body, r)
+	in := newRequest(r)
+	in.InProcess = true
+	_, err := t.Server.readBody(r.Context(), body, r, in)
 	if r.Body != nil {
 		r.Body.Close()
 	}
 	if err != nil {
 		return nil, err
 	}
-	in := newRequest(r, body.Bytes(), oversize)
-	in.InProcess = true
 	out := t.Server.Do(r.Context(), in)
 	if err := r.Context().Err(); err != nil && out.Status == http.StatusInternalServerError {
 		out.Release() // the call was cancelled while it ran

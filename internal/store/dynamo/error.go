@@ -21,6 +21,7 @@ const (
 	CodeTrimmedDataAccess      Code = "TrimmedDataAccessException"
 	CodeThrottling             Code = "ThrottlingException"
 	CodeInternal               Code = "InternalServerError"
+	CodeUnavailable            Code = "ServiceUnavailable"
 	CodeMissingAuthToken       Code = "MissingAuthenticationTokenException"
 	CodeIncompleteSignature    Code = "IncompleteSignatureException"
 	CodeInvalidSignature       Code = "InvalidSignatureException"

@@ -11,6 +11,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/mayflydb/mayfly/internal/descriptor"
 )
 
 // FS is a file system. The operating system's is the default; tests pass one that crashes or fails.
@@ -142,6 +144,7 @@ func pebbleOptions(o Options) *pebble.Options {
 		FormatMajorVersion: formatVersion,
 		DisableWAL:         o.Durability == Memory,
 		Cleaner:            noRecycling{},
+		MaxOpenFiles:       descriptor.ForStore(),
 		// Pebble takes the memtables' room out of the cache's
 		CacheSize:                   o.CacheBytes + memTablesMax*o.MemTableBytes,
 		MemTableSize:                uint64(o.MemTableBytes),

@@ -1,0 +1,5 @@
+//go:build !unix
+
+package descriptor
+
+func limit() int { return unlimited }

@@ -1,0 +1,185 @@
+package httploop
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/front/intake"
+	"github.com/mayflydb/mayfly/internal/front/wire"
+)
+
+// isClosed reports whether the server has closed a connection that nothing was written to.
+func (c *client) isClosed() bool {
+	c.SetReadDeadline(time.Now())
+	_, err := c.in.Peek(1)
+	c.SetReadDeadline(time.Time{})
+	return err == io.EOF
+}
+
+// The longest idle connection makes place for a new one, in the loop and in net/http. One that has
+// just been used stays.
+func TestLongestIdleIsClosed(t *testing.T) {
+	limited(t, 4, nil, nil, func(b *bench) {
+		oldest, handed, third, fourth := b.connectFrom("a"), b.connectFrom("b"), b.connectFrom("a"), b.connectFrom("b")
+		time.Sleep(time.Second)
+		handed.send(raw("OPTIONS / HTTP/1.1", "Host: h"))
+		handed.answer()
+		for _, c := range []*client{oldest, third, fourth} {
+			time.Sleep(time.Second)
+			c.send(post("x"))
+			c.answer()
+		}
+		oldest.send(post("again"))
+		oldest.answer()
+		b.connectFrom("c")
+		b.connectFrom("d")
+		for c, want := range map[*client]bool{oldest: false, handed: true, third: true, fourth: false} {
+			if c.isClosed() != want {
+				t.Errorf("closed: %v, not %v", !want, want)
+			}
+		}
+		if n := b.connections.ClosedIdle(); n != 2 || b.connections.Open() != 4 {
+			t.Errorf("%d were closed, and %d are open", n, b.connections.Open())
+		}
+	})
+}
+
+// One address has at most three quarters of the places. Beyond that its own longest idle connection
+// is closed, and without one the new connection.
+func TestShareOfAddress(t *testing.T) {
+	limited(t, 4, nil, nil, func(b *bench) {
+		var slow []*client
+		for range 3 {
+			c := b.connectFrom("a")
+			c.send("POST / HTTP/1.1\r\n")
+			slow = append(slow, c)
+		}
+		if c := b.connectFrom("a"); !c.isClosed() || b.connections.Refused() != 1 {
+			t.Errorf("refused: %d", b.connections.Refused())
+		}
+		other := b.connectFrom("b")
+		other.send(post("x"))
+		other.wantAnswer("x", 1)
+		rest := strings.TrimPrefix(post("y"), "POST / HTTP/1.1\r\n")
+		slow[1].send(rest)
+		slow[1].answer()
+		if c := b.connectFrom("a"); c.isClosed() || !slow[1].isClosed() || other.isClosed() {
+			t.Errorf("the new one is closed: %v, its idle one: %v, the other's: %v", c.isClosed(), slow[1].isClosed(), other.isClosed())
+		}
+	})
+}
+
+// While all connections are busy a new one waits until one of them is idle or ends.
+func TestWaitsForPlace(t *testing.T) {
+	do := func(b *bench, ctx context.Context, in *wire.Request) *wire.Response {
+		if string(in.Body) == "wait" {
+			time.Sleep(5 * time.Second)
+		}
+		return echo(ctx, in)
+	}
+	for _, ending := range []string{"keep-alive", "close"} {
+		limited(t, 2, nil, do, func(b *bench) {
+			for _, from := range []string{"a", "b"} {
+				c := b.connectFrom(from)
+				c.send(post("wait", "Connection: "+ending))
+				go c.answer()
+			}
+			late := b.connectFrom("c")
+			late.send(post("x"))
+			late.wantAnswer("x", 3)
+			if took := time.Since(b.start); took != 5*time.Second {
+				t.Errorf("answered after %v", took)
+			}
+		})
+	}
+}
+
+// A client that reads nothing loses its connection; one that reads slowly does not, as long as it
+// takes a part in time.
+func TestSlowReader(t *testing.T) {
+	large := func(_ *bench, ctx context.Context, in *wire.Request) *wire.Response {
+		return &wire.Response{Status: 200, Body: make([]byte, 3*sendStep)}
+	}
+	requests := map[string]string{"loop": post("x"), "net/http": raw("GET / HTTP/1.1", "Host: h", "X-Amz-Target: large")}
+	for name, request := range requests {
+		limited(t, 4, nil, large, func(b *bench) {
+			c := b.connect()
+			c.send(request)
+			time.Sleep(2*sendLimit + time.Second)
+			synctest.Wait()
+			if n, err := io.Copy(io.Discard, c.in); err != nil || n > sendStep {
+				t.Errorf("%s: %d bytes, %v", name, n, err)
+			}
+		})
+	}
+	limited(t, 4, nil, large, func(b *bench) {
+		c := b.connect()
+		for range 2 { // the deadline of one answer does not count for the next
+			c.send(post("x"))
+			answer, err := http.ReadResponse(c.in, nil)
+			for err == nil {
+				time.Sleep(sendLimit * 2 / 5)
+				_, err = io.CopyN(io.Discard, answer.Body, sendStep/2)
+			}
+			if err != io.EOF || time.Since(b.start) < sendLimit {
+				t.Fatalf("%v after %v", err, time.Since(b.start))
+			}
+			time.Sleep(time.Minute)
+		}
+	})
+}
+
+// A body that does not fit into the first buffer is read only if the server admits it. The room is
+// released before the answer is read, and also if the rest never comes.
+func TestAdmission(t *testing.T) {
+	budget := intake.NewBudget(intake.LeastBudget)
+	var asked []int64
+	admit := func(ctx context.Context, in *wire.Request, bytes int64) (*intake.Hold, *wire.Response) {
+		asked = append(asked, bytes)
+		if in.Header.Get("X-A") == "refuse" {
+			return nil, &wire.Response{Status: http.StatusForbidden, Body: []byte("no")}
+		}
+		hold, _ := budget.Take(ctx, bytes)
+		return hold, nil
+	}
+	limited(t, 4, admit, nil, func(b *bench) {
+		c := b.connect()
+		sizes := []int{0, roomMin / 2, roomMin, 2 * roomMin, intake.SmallMax, intake.SmallMax + 1, 1 << 20, bodyMax, 1}
+		for n, size := range sizes {
+			body := strings.Repeat("x", size)
+			c.send(post(body))
+			c.wantAnswer(body, int64(n+1))
+		}
+		want := fmt.Sprint([]int64{roomMin, 2 * roomMin, intake.SmallMax, intake.SmallMax + 1, 1 << 20, bodyMax})
+		if fmt.Sprint(asked) != want || budget.Used() != 0 {
+			t.Errorf("asked for %v, not %v; %d bytes are still taken", asked, want, budget.Used())
+		}
+	})
+	limited(t, 4, admit, nil, func(b *bench) {
+		c := b.connect()
+		head, _, _ := strings.Cut(post(strings.Repeat("x", bodyMax)), "\r\n\r\n")
+		c.send(head + "\r\n\r\nsome of it")
+		if budget.Used() != bodyMax {
+			t.Errorf("%d bytes are taken", budget.Used())
+		}
+		if status, _, close := c.answer(); status != http.StatusRequestTimeout || !close {
+			t.Errorf("status %d, close: %v", status, close)
+		}
+		c.wantClosed(requestLimit, requestLimit)
+		if budget.Used() != 0 {
+			t.Errorf("%d bytes are still taken", budget.Used())
+		}
+	})
+	limited(t, 4, admit, nil, func(b *bench) {
+		c := b.connect()
+		if _, err := io.WriteString(c, post(strings.Repeat("x", 8<<20), "X-A: refuse")); err == nil {
+			t.Error("a pipe has no buffer, so the answer should have come first")
+		}
+	})
+}

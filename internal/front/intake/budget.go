@@ -1,0 +1,111 @@
+package intake
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+)
+
+const (
+	// SmallMax is the size in bytes of the largest small body. Small ones have a part of the budget
+	// that large ones cannot take.
+	SmallMax = 64 << 10
+	// Patience is the longest wait for room.
+	Patience = 5 * time.Second
+	// DefaultBudget is the usual budget of a server.
+	DefaultBudget = 128 << 20
+	// LeastBudget is the smallest budget: a request of 16 MB fits into the part for large ones.
+	LeastBudget = 32 << 20
+)
+
+// ErrNoRoom is the error of a wait for room that was without success. The client may retry.
+var ErrNoRoom = errors.New("too many large requests at once; retry later")
+
+// Budget bounds the bytes that a server holds in memory at once. A quarter of it is for small
+// pieces, the rest for larger ones. Its methods are safe for concurrent use.
+type Budget struct {
+	small, large *semaphore.Weighted
+	most         int64 // the part for large ones
+	size         int64
+	used         atomic.Int64
+	refused      atomic.Int64
+}
+
+// NewBudget returns a budget of so many bytes, at least LeastBudget.
+func NewBudget(size int64) *Budget {
+	large := size / 4 * 3
+	return &Budget{small: semaphore.NewWeighted(size - large), large: semaphore.NewWeighted(large), most: large, size: size}
+}
+
+// Take takes room for a piece of so many bytes. If there is none it waits, for Patience at most and
+// in the order of the calls. The error is ErrNoRoom, or ctx's. The caller releases the hold.
+func (b *Budget) Take(ctx context.Context, bytes int64) (*Hold, error) {
+	if hold := b.Try(bytes); hold != nil {
+		return hold, nil
+	}
+	if bytes > b.most {
+		b.refused.Add(1)
+		return nil, ErrNoRoom
+	}
+	patient, cancel := context.WithTimeout(ctx, Patience)
+	defer cancel()
+	of := b.part(bytes)
+	if of.Acquire(patient, bytes) != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		b.refused.Add(1)
+		return nil, ErrNoRoom
+	}
+	return b.hold(of, bytes), nil
+}
+
+// Try takes room without waiting. It returns nil if there is none, or if others wait for it.
+func (b *Budget) Try(bytes int64) *Hold {
+	of := b.part(bytes)
+	if bytes > b.most || !of.TryAcquire(bytes) {
+		return nil
+	}
+	return b.hold(of, bytes)
+}
+
+func (b *Budget) part(bytes int64) *semaphore.Weighted {
+	if bytes <= SmallMax {
+		return b.small
+	}
+	return b.large
+}
+
+func (b *Budget) hold(of *semaphore.Weighted, bytes int64) *Hold {
+	b.used.Add(bytes)
+	return &Hold{budget: b, of: of, bytes: bytes}
+}
+
+// Size returns the size of the budget in bytes.
+func (b *Budget) Size() int64 { return b.size }
+
+// Used returns the bytes taken at present.
+func (b *Budget) Used() int64 { return b.used.Load() }
+
+// Refused returns the number of pieces for which there was no room in time.
+func (b *Budget) Refused() int64 { return b.refused.Load() }
+
+// Hold is room taken from a budget.
+type Hold struct {
+	budget *Budget
+	of     *semaphore.Weighted
+	bytes  int64
+}
+
+// Release gives the room back. Further calls do nothing, nor do calls for nil.
+func (h *Hold) Release() {
+	if h == nil || h.of == nil {
+		return
+	}
+	h.of.Release(h.bytes)
+	h.budget.used.Add(-h.bytes)
+	h.of = nil
+}

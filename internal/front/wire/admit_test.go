@@ -1,0 +1,136 @@
+package wire
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+
+	"github.com/mayflydb/mayfly/internal/front/intake"
+	"github.com/mayflydb/mayfly/internal/front/sigv4"
+)
+
+// head returns the head of a signed request whose body has not arrived.
+func head(t *testing.T, path, service, key string, at time.Time) *Request {
+	t.Helper()
+	r, err := http.NewRequest(http.MethodPost, "http://localhost"+path, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("X-Amz-Target", targetTables+"PutItem")
+	if key != "" {
+		credentials := aws.Credentials{AccessKeyID: key, SecretAccessKey: "any"}
+		if err := v4.NewSigner().SignHTTP(t.Context(), credentials, r, strings.Repeat("0", 64), service, "eu-west-1", at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &Request{Method: r.Method, Path: path, Host: "localhost", Header: r.Header}
+}
+
+// A large body is read only if its head could be signed by a known key, now and for this service.
+func TestAdmitByHead(t *testing.T) {
+	now := time.Now()
+	s := newMountedServer(Options{Now: time.Now, Verifier: sigv4.NewVerifier(sigv4.Credential{AccessKey: "known", SecretKey: "secret"})})
+	const large = intake.SmallMax + 1
+	for _, c := range []struct {
+		name   string
+		in     *Request
+		bytes  int64
+		status int
+		text   string
+	}{
+		{"known", head(t, "/", "dynamodb", "known", now), large, 0, ""},
+		{"unknown", head(t, "/", "dynamodb", "unknown", now), large, 400, "UnrecognizedClientException"},
+		{"unsigned", head(t, "/", "dynamodb", "", now), large, 400, "MissingAuthenticationTokenException"},
+		{"old", head(t, "/", "dynamodb", "known", now.Add(-time.Hour)), large, 400, "Signature expired"},
+		{"of another service", head(t, "/", "scheduler", "known", now), large, 400, "correct service: 'dynamodb'"},
+		{"small", head(t, "/", "dynamodb", "unknown", now), intake.SmallMax, 0, ""},
+		{"mounted", head(t, "/scheduler/decode", "scheduler", "known", now), large, 0, ""},
+		{"mounted, unknown", head(t, "/scheduler/decode", "scheduler", "unknown", now), large, 403, "invalid"},
+		{"mounted, of another service", head(t, "/scheduler/decode", "dynamodb", "known", now), large, 403, "correct service: 'scheduler'"},
+	} {
+		hold, out := s.Admit(t.Context(), c.in, c.bytes)
+		hold.Release()
+		switch {
+		case c.status == 0 && out != nil:
+			t.Errorf("%s: refused with %s", c.name, out.Body)
+		case c.status != 0 && (out == nil || hold != nil || out.Status != c.status || !strings.Contains(string(out.Body), c.text)):
+			t.Errorf("%s: %+v", c.name, out)
+		}
+	}
+	if bodies, _ := s.Load(); bodies.Used() != 0 {
+		t.Errorf("%d bytes are still taken", bodies.Used())
+	}
+}
+
+// Without room for a body or an answer the client gets an error after which it retries. The answer
+// to a write is sent all the same.
+func TestNoRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const unavailable = `{"__type":"com.amazon.coral.service#ServiceUnavailable","message":"The server has no memory`
+		var observed []string
+		s := newTestServer(t, Options{Observe: func(operation string, _ int, code string, _ time.Duration) {
+			observed = append(observed, operation+":"+code)
+		}})
+		call(s, "CreateTable", createT)
+		item := `"Item":{"k":{"S":"a"},"text":{"S":"` + strings.Repeat("x", 100_000) + `"}}`
+		call(s, "PutItem", `{"TableName":"Tab",`+item+`}`)
+
+		bodies, answers := s.Load()
+		taken, err := bodies.Take(t.Context(), 90<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := post("PutItem", "")
+		if _, out := s.Admit(t.Context(), in, 8<<20); out == nil || out.Status != 503 || !strings.HasPrefix(string(out.Body), unavailable) {
+			t.Errorf("no room for a body: %+v", out)
+		}
+		taken.Release()
+
+		sent, _ := answers.Take(t.Context(), 96<<20)
+		observed = nil
+		if a := call(s, "Scan", `{"TableName":"Tab"}`); a.status != 503 || !strings.HasPrefix(a.body, unavailable) {
+			t.Errorf("no room for an answer: %d %.200s", a.status, a.body)
+		}
+		if a := call(s, "PutItem", `{"TableName":"Tab","ReturnValues":"ALL_OLD",`+item+`}`); a.status != 200 {
+			t.Errorf("a write's answer: %d %.200s", a.status, a.body)
+		}
+		if a := call(s, "GetItem", `{"TableName":"Tab","Key":{"k":{"S":"b"}}}`); a.status != 200 {
+			t.Errorf("a small answer: %d %.200s", a.status, a.body)
+		}
+		if got := strings.Join(observed, " "); got != "Scan:ServiceUnavailable PutItem: GetItem:" {
+			t.Errorf("observed %s", got)
+		}
+		sent.Release()
+		if a := call(s, "Scan", `{"TableName":"Tab"}`); a.status != 200 || answers.Used() != 0 {
+			t.Errorf("with room: %d %.200s; %d bytes are still taken", a.status, a.body, answers.Used())
+		}
+	})
+}
+
+// A packed body takes room for what it is unpacked to.
+func TestPackedTakesRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTestServer(t, Options{BodyBudget: intake.LeastBudget})
+		bodies, _ := s.Load()
+		taken, err := bodies.Take(t.Context(), 16<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		small, large := packed(t, `{"Limit":5}`), packed(t, `{"Limit":5`+strings.Repeat(" ", 1<<20)+`}`)
+		if a := call(s, "ListTables", small, "Content-Encoding", "gzip"); a.status != 200 {
+			t.Errorf("a small one: %d %s", a.status, a.body)
+		}
+		if a := call(s, "ListTables", large, "Content-Encoding", "gzip"); a.status != 503 || !strings.Contains(a.body, "ServiceUnavailable") {
+			t.Errorf("a large one without room: %d %s", a.status, a.body)
+		}
+		taken.Release()
+		if a := call(s, "ListTables", large, "Content-Encoding", "gzip"); a.status != 200 || bodies.Used() != 0 {
+			t.Errorf("a large one with room: %d %s; %d bytes are still taken", a.status, a.body, bodies.Used())
+		}
+	})
+}
