@@ -1,6 +1,9 @@
 package mayfly
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -8,6 +11,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
@@ -86,6 +90,74 @@ func TestSignaturesByTheDatabaseClock(t *testing.T) {
 		}
 		if _, err := db.Clock().Advance(t.Context(), 400*24*time.Hour); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// A signature authorizes one operation. A request whose target is unsigned is refused.
+func TestSignaturesAuthorizeOneRequest(t *testing.T) {
+	machine := time.Now()
+	database := machine.AddDate(10, 0, 0)
+	db := open(t, "", Options{Start: database, Frozen: true, Credentials: []Credential{{AccessKey: "ours", SecretKey: "secret"}}})
+	makeTable(t, db.DynamoDB(), "events")
+	url := serve(t, db)
+	const body = `{"TableName":"events"}`
+	sum := sha256.Sum256([]byte(body))
+	ours := aws.Credentials{AccessKeyID: "ours", SecretAccessKey: "secret"}
+	signer := v4.NewSigner()
+	request := func(target string) *http.Request {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/x-amz-json-1.0")
+		if target != "" {
+			r.Header.Set("X-Amz-Target", target)
+		}
+		return r
+	}
+	sign := func(target string, at time.Time) *http.Request {
+		r := request(target)
+		if err := signer.SignHTTP(t.Context(), ours, r, hex.EncodeToString(sum[:]), "dynamodb", "us-east-1", at); err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	presign := func(target, sent string) *http.Request {
+		r := request(target)
+		signed, _, err := signer.PresignHTTP(t.Context(), ours, r, hex.EncodeToString(sum[:]), "dynamodb", "us-east-1", machine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r = request(sent)
+		if r.URL, err = r.URL.Parse(signed); err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	const describe, scan = "DynamoDB_20120810.DescribeTable", "DynamoDB_20120810.Scan"
+	unsigned := sign("", machine)
+	unsigned.Header.Set("X-Amz-Target", scan)
+	for name, test := range map[string]struct {
+		request *http.Request
+		want    string // in the answer's body
+	}{
+		"signed by the machine's clock":     {sign(describe, machine), `"TableName":"events"`},
+		"signed by the database's clock":    {sign(describe, database), `"TableName":"events"`},
+		"minutes from the database's clock": {sign(describe, database.Add(-14*time.Minute)), `"TableName":"events"`},
+		"target not signed":                 {unsigned, "'X-Amz-Target' must be a 'SignedHeader' in the AWS Authorization."},
+		"presigned":                         {presign(describe, describe), `"TableName":"events"`},
+		"presigned for another target":      {presign(describe, scan), "'X-Amz-Target' must be a 'SignedHeader' in the AWS Authorization."},
+		"presigned for no target":           {presign("", scan), "'X-Amz-Target' must be a 'SignedHeader' in the AWS Authorization."},
+	} {
+		answer, err := conformance.HTTPClient().Do(test.request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		if err != nil || !strings.Contains(string(got), test.want) {
+			t.Errorf("%s: %d %s, %v", name, answer.StatusCode, got, err)
 		}
 	}
 }

@@ -1,8 +1,12 @@
 package httploop
 
-// fields are the headers of a request, by name in any case: a wire.Header. They are few, so
-// comparing names is faster than a map.
+// fields are the headers of a request, by name in any case: a wire.Header that lists its names.
+// They are few, so comparing names is faster than a map.
 type fields struct{ names, values []string }
+
+// Names returns the names in the order of arrival, repeated ones as well. The caller must not
+// change them.
+func (f *fields) Names() []string { return f.names }
 
 func (f *fields) reset() { f.names, f.values = f.names[:0], f.values[:0] }
 

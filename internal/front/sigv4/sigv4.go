@@ -9,6 +9,9 @@
 //	string to sign    = algorithm \n date \n date/region/service/aws4_request \n hex(SHA-256(canonical request))
 //	signature         = hex(HMAC(key derived from secret, day, region and service, string to sign))
 //
+// All x-amz-* headers must be signed, with three exceptions that the server does not act on; see
+// unsignedAllowed.
+//
 // The checks run in AWS's order, with AWS's errors and texts; the first failed check refuses the
 // request. Signatures are compared in constant time. Derived keys are cached, for requests with a
 // valid signature.
@@ -45,11 +48,6 @@ type Credential struct {
 	// SessionToken, if set, must accompany every request that is signed with this pair. If it is
 	// empty, a request with a token is refused.
 	SessionToken string
-}
-
-// Headers returns the values of a request header by its name, in any case. http.Header is one.
-type Headers interface {
-	Values(name string) []string
 }
 
 // Request is the parts of a request that a signature covers, as they arrived.
@@ -122,7 +120,10 @@ func (v *Verifier) checkHead(r *Request, from, to time.Time) (sig *signature, sc
 		return nil, scope, c, err
 	}
 	if !slices.Contains(sig.signedHeaders, "host") {
-		return nil, scope, c, invalid("'Host' must be a 'SignedHeader' in the AWS Authorization.")
+		return nil, scope, c, notSigned("Host")
+	}
+	if err := sig.checkHeaders(r.Headers); err != nil {
+		return nil, scope, c, err
 	}
 	if sig.algorithm != Algorithm {
 		return nil, scope, c, incomplete("Unsupported AWS 'algorithm': '" + sig.algorithm + "' (only AWS4-HMAC-SHA256 for now). ")

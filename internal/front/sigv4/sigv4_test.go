@@ -87,26 +87,132 @@ func TestAcceptsWhatTheSignerSigns(t *testing.T) {
 	}
 }
 
+// presign returns a request as it arrives whose signature is in the query. AWS's presigner moves
+// headers such as X-Amz-Target into the query; all headers are sent nevertheless.
+func presign(t *testing.T, r *http.Request, body string, c Credential) *http.Request {
+	t.Helper()
+	creds := aws.Credentials{AccessKeyID: c.AccessKey, SecretAccessKey: c.SecretKey, SessionToken: c.SessionToken}
+	signed, _, err := v4.NewSigner().PresignHTTP(context.Background(), creds, r, hash(body), "dynamodb", "eu-west-1", testNow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := http.NewRequest(http.MethodPost, signed, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.Header = r.Header.Clone()
+	return out
+}
+
 func TestAcceptsPresignedRequests(t *testing.T) {
 	v := newTestVerifier()
 	for _, c := range []Credential{alice, bob} {
-		r := post(t, "/?Action=x%20y", "{}")
-		creds := aws.Credentials{AccessKeyID: c.AccessKey, SecretAccessKey: c.SecretKey, SessionToken: c.SessionToken}
-		signed, _, err := v4.NewSigner().PresignHTTP(context.Background(), creds, r, hash("{}"), "dynamodb", "eu-west-1", testNow)
-		if err != nil {
-			t.Fatal(err)
+		out := presign(t, post(t, "/?Action=x%20y", "{}"), "{}", c)
+		if !strings.Contains(out.URL.RawQuery, "X-Amz-Target=DynamoDB_20120810.ListTables") || out.Header.Get("X-Amz-Target") == "" {
+			t.Fatalf("the target is not in both the query and the headers: %s %v", out.URL, out.Header)
 		}
-		// The presigner moves headers into the query; the remaining ones are sent unchanged.
-		out, err := http.NewRequest(http.MethodPost, signed, strings.NewReader("{}"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		out.Header = r.Header
 		if err := v.Verify(arrived(out, "{}"), testNow, testNow); err != nil {
 			t.Errorf("by %s: %v", c.AccessKey, err)
 		}
 		out.URL.RawQuery += "&extra=1"
 		wantCode(t, v.Verify(arrived(out, "{}"), testNow, testNow), dynamo.CodeInvalidSignature, "does not match")
+	}
+}
+
+// A header that the query form does not sign, by its name or as a parameter, is refused.
+func TestPresignedHeadersMustBeSigned(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*http.Request)
+		text   string
+	}{
+		"another target":        {func(r *http.Request) { r.Header.Set("X-Amz-Target", "DynamoDB_20120810.DeleteTable") }, "'X-Amz-Target' must be"},
+		"a second target":       {withHeader("X-Amz-Target", "DynamoDB_20120810.DeleteTable"), "'X-Amz-Target' must be"},
+		"the same target twice": {withHeader("X-Amz-Target", "DynamoDB_20120810.ListTables"), "'X-Amz-Target' must be"},
+		"a further header":      {withHeader("X-Amz-Later", "x"), "'X-Amz-Later' must be"},
+		"a parameter that is added later": {func(r *http.Request) {
+			withHeader("X-Amz-Later", "x")(r)
+			r.URL.RawQuery += "&X-Amz-Later=x"
+		}, "does not match"},
+		"a second parameter": {func(r *http.Request) {
+			r.Header.Set("X-Amz-Target", "DynamoDB_20120810.DeleteTable")
+			r.URL.RawQuery += "&X-Amz-Target=DynamoDB_20120810.DeleteTable"
+		}, "'X-Amz-Target' must be"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out := presign(t, post(t, "/", "{}"), "{}", alice)
+			test.change(out)
+			wantCode(t, newTestVerifier().Verify(arrived(out, "{}"), testNow, testNow), dynamo.CodeInvalidSignature, test.text)
+		})
+	}
+
+	// Whoever has a URL for one operation, signed with nothing but the host, has no other.
+	r := post(t, "/", "{}")
+	r.Header.Del("X-Amz-Target")
+	out := presign(t, r, "{}", alice)
+	if err := newTestVerifier().Verify(arrived(out, "{}"), testNow, testNow); err != nil {
+		t.Fatal(err)
+	}
+	out.Header.Set("X-Amz-Target", "DynamoDB_20120810.Scan")
+	wantCode(t, newTestVerifier().Verify(arrived(out, "{}"), testNow, testNow), dynamo.CodeInvalidSignature,
+		"'X-Amz-Target' must be a 'SignedHeader' in the AWS Authorization.")
+}
+
+// Headers that clients and proxies are known to add after signing do not spoil the signature. Those
+// of mayfly and of load balancers do not begin with x-amz-.
+func TestAcceptsHeadersAddedLater(t *testing.T) {
+	for _, name := range []string{
+		"X-Amz-User-Agent", "x-amz-content-sha256", "X-Amz-Cf-Id", "X-Amzn-Trace-Id", "Amz-Sdk-Request", "X-Mayfly-Wait-Ms", "X-Amz", "User-Agent",
+	} {
+		r := post(t, "/", "{}")
+		sign(t, r, "{}", alice, testNow)
+		r.Header.Add(name, "added")
+		if err := newTestVerifier().Verify(arrived(r, "{}"), testNow, testNow); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// listed is a list of headers whose names are in any case.
+type listed struct {
+	http.Header
+	names []string
+}
+
+func (l listed) Names() []string { return l.names }
+
+// The check works for other types of headers than http.Header, and fails for those whose names it
+// cannot list.
+func TestNamedHeaders(t *testing.T) {
+	v := newTestVerifier()
+	r := post(t, "/", "{}")
+	sign(t, r, "{}", alice, testNow)
+	in := arrived(r, "{}")
+	verify := func(names ...string) error {
+		in.Headers = listed{r.Header, names}
+		return v.Verify(in, testNow, testNow)
+	}
+	if err := verify("host", "X-AMZ-DATE", "x-amz-target", "X-Amz-User-AGENT", "", "x-amzn-trace-id"); err != nil {
+		t.Error(err)
+	}
+	for _, name := range []string{"X-AMZ-LATER", "x-amz-later", "x-amz-"} {
+		wantCode(t, verify("x-amz-date", name, "x-amz-target"), dynamo.CodeInvalidSignature, "' must be a 'SignedHeader' in the AWS Authorization.")
+	}
+	in.Headers = struct{ Headers }{r.Header}
+	if err := v.Verify(in, testNow, testNow); err == nil {
+		t.Error("headers without names were accepted")
+	}
+}
+
+// A name that only looks like a header's in capitals does not sign that header: the signature would
+// cover the value of another one.
+func TestSignedNamesAreBytes(t *testing.T) {
+	for lower, is := range map[string]bool{"x-amz-k": true, "x-amz-\u212a": false, "x-amz-K": false, "x-amz-": false, "x-amz-kk": false} {
+		if isLower("X-Amz-K", lower) != is {
+			t.Errorf("%q: want %t", lower, is)
+		}
+	}
+	if isLower("X-Amz-S", "x-amz-\u017f") || isLower("X-Amz_", "x-amz\x7f") || isLower("X-Amz@", "x-amz`") {
+		t.Error("other bytes are taken for small letters")
 	}
 }
 
@@ -171,6 +277,24 @@ func TestRefusals(t *testing.T) {
 			dynamo.CodeInvalidSignature, "Signature not yet current: 20261121T014501Z is still later than 20261121T014500Z (20261121T013000Z + 15 min.)"},
 		{"host not signed", edit("host;", ""),
 			dynamo.CodeInvalidSignature, "'Host' must be a 'SignedHeader' in the AWS Authorization."},
+		{"an unsigned header", withHeader("X-Amz-Later", "x"),
+			dynamo.CodeInvalidSignature, "'X-Amz-Later' must be a 'SignedHeader' in the AWS Authorization."},
+		{"an unsigned header whose name ends like a signed one", withHeader("X-Amz-Not-X-Amz-Target", "x"),
+			dynamo.CodeInvalidSignature, "'X-Amz-Not-X-Amz-Target' must be a 'SignedHeader' in the AWS Authorization."},
+		{"an unsigned header without a name", withHeader("X-Amz-", "x"),
+			dynamo.CodeInvalidSignature, "'X-Amz-' must be a 'SignedHeader' in the AWS Authorization."},
+		{"two unsigned headers", edit("x-amz-date;x-amz-target", "x-other"),
+			dynamo.CodeInvalidSignature, "'X-Amz-Date' must be a 'SignedHeader' in the AWS Authorization."},
+		{"a signed header's name in capitals", edit("x-amz-target", "X-Amz-Target"),
+			dynamo.CodeInvalidSignature, "'X-Amz-Target' must be a 'SignedHeader' in the AWS Authorization."},
+		{"a second value of a signed header", withHeader("x-amz-target", "DynamoDB_20120810.DeleteTable"),
+			dynamo.CodeInvalidSignature, "x-amz-target:DynamoDB_20120810.ListTables,DynamoDB_20120810.DeleteTable\n"},
+		{"host and another header not signed", func(r *http.Request) { edit("host;", "")(r); withHeader("X-Amz-Later", "x")(r) },
+			dynamo.CodeInvalidSignature, "'Host' must be a 'SignedHeader' in the AWS Authorization."},
+		{"another header not signed, and another algorithm", func(r *http.Request) {
+			edit("AWS4-HMAC-SHA256", "AWS4-HMAC-MD5")(r)
+			withHeader("X-Amz-Later", "x")(r)
+		}, dynamo.CodeInvalidSignature, "'X-Amz-Later' must be a 'SignedHeader' in the AWS Authorization."},
 		{"algorithm", edit("AWS4-HMAC-SHA256", "AWS4-HMAC-MD5"),
 			dynamo.CodeIncompleteSignature, "Unsupported AWS 'algorithm': 'AWS4-HMAC-MD5' (only AWS4-HMAC-SHA256 for now). "},
 		{"four pieces", edit("/eu-west-1/", "/"),
@@ -187,8 +311,6 @@ func TestRefusals(t *testing.T) {
 		{"another method", func(r *http.Request) { r.Method = "PUT" }, dynamo.CodeInvalidSignature, "'PUT\n/\n\ncontent-length:11\n"},
 		{"another path", func(r *http.Request) { r.URL.Path = "/x" }, dynamo.CodeInvalidSignature, "'POST\n/x\n\n"},
 		{"another query", func(r *http.Request) { r.URL.RawQuery = "b&a" }, dynamo.CodeInvalidSignature, "'POST\n/\na=&b=\n"},
-		{"a token that was not configured", func(r *http.Request) { r.Header.Set("X-Amz-Security-Token", "t") },
-			dynamo.CodeUnrecognizedClient, "The security token included in the request is invalid"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := post(t, "/", body)
@@ -197,6 +319,11 @@ func TestRefusals(t *testing.T) {
 			wantCode(t, newTestVerifier().Verify(arrived(r, body), testNow, testNow), test.code, test.text)
 		})
 	}
+}
+
+// withHeader adds a header to a request that is already signed.
+func withHeader(name, value string) func(*http.Request) {
+	return func(r *http.Request) { r.Header.Add(name, value) }
 }
 
 func edit(old, new string) func(*http.Request) {
@@ -228,9 +355,12 @@ func TestRefusesAnotherBody(t *testing.T) {
 }
 
 func TestSessionTokenMustBeTheConfiguredOne(t *testing.T) {
-	for _, token := range []string{"", "other"} {
+	for _, test := range []struct {
+		credential Credential
+		token      string
+	}{{bob, ""}, {bob, "other"}, {bob, bob.SessionToken + "="}, {alice, "any"}} {
 		r := post(t, "/", "{}")
-		sign(t, r, "{}", Credential{AccessKey: bob.AccessKey, SecretKey: bob.SecretKey, SessionToken: token}, testNow)
+		sign(t, r, "{}", Credential{AccessKey: test.credential.AccessKey, SecretKey: test.credential.SecretKey, SessionToken: test.token}, testNow)
 		err := newTestVerifier().Verify(arrived(r, "{}"), testNow, testNow)
 		wantCode(t, err, dynamo.CodeUnrecognizedClient, "The security token included in the request is invalid")
 		if strings.HasSuffix(err.Error(), ".") {

@@ -36,7 +36,8 @@ func IsLocal(remote string) bool {
 	return err == nil && at.Addr().Unmap().IsLoopback()
 }
 
-// Header returns request headers by name, in any case. http.Header is one.
+// Header returns request headers by name, in any case. http.Header is one. If signatures are
+// checked, any other must be a sigv4.NamedHeaders too.
 type Header interface {
 	Get(name string) string // the first value; empty if absent
 	Values(name string) []string

@@ -107,7 +107,7 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	got.region, got.service = scope[2], scope[3]
-	signed := &sigv4.Request{Service: got.service, Method: r.Method, Path: got.path, Query: r.URL.RawQuery, Host: r.Host, Headers: headers(r.Header), Body: body}
+	signed := &sigv4.Request{Service: got.service, Method: r.Method, Path: got.path, Query: r.URL.RawQuery, Host: r.Host, Headers: r.Header, Body: body}
 	if err := e.verifier.Verify(signed, time.Now(), time.Now()); err != nil {
 		e.t.Errorf("%s %s: %v", r.Method, r.URL, err)
 		w.WriteHeader(http.StatusForbidden)
@@ -145,11 +145,6 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	_, _ = io.WriteString(w, a.body)
 }
-
-// headers are a request's, by any spelling of their names.
-type headers http.Header
-
-func (h headers) Values(name string) []string { return http.Header(h).Values(name) }
 
 // success returns the service's answer for success.
 func success(r request) *answer {
