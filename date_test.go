@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -68,33 +69,43 @@ func TestDateIsTheDatabaseClock(t *testing.T) {
 }
 
 // A client may sign by the Date header of the answer before, as the SDKs do if it is far from their
-// own clock, or by the machine's clock.
+// own clock, or by the machine's clock. After a move of the database's clock, a client that signs by
+// an earlier answer is refused; it signs again by the Date header of the refusal.
 func TestSignaturesByTheDatabaseClock(t *testing.T) {
 	db := open(t, "", Options{Start: time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC), Frozen: true, Credentials: []Credential{{AccessKey: "ours", SecretKey: "secret"}}})
 	url := serve(t, db)
-	client := func() *dynamodb.Client {
+	client := func(retryer aws.Retryer) *dynamodb.Client {
 		return dynamodb.New(dynamodb.Options{
-			Region: "us-east-1", BaseEndpoint: &url, HTTPClient: conformance.HTTPClient(), Retryer: aws.NopRetryer{},
+			Region: "us-east-1", BaseEndpoint: &url, HTTPClient: conformance.HTTPClient(), Retryer: retryer,
 			Credentials: credentials.NewStaticCredentialsProvider("ours", "secret", ""),
 		})
 	}
-	old := client()
+	soon := retry.NewStandard(func(o *retry.StandardOptions) { o.MaxBackoff = time.Millisecond })
+	impatient, old := client(aws.NopRetryer{}), client(soon)
+	list := func(t *testing.T, c *dynamodb.Client) {
+		t.Helper()
+		if _, err := c.ListTables(t.Context(), nil); err != nil {
+			t.Error(err)
+		}
+	}
 	for range 3 {
 		for range 2 { // the second by the Date of the first
-			if _, err := old.ListTables(t.Context(), nil); err != nil {
-				t.Error(err)
-			}
-			if _, err := client().ListTables(t.Context(), nil); err != nil {
-				t.Error(err)
-			}
+			list(t, old)
+			list(t, impatient)
+			list(t, client(aws.NopRetryer{}))
 		}
 		if _, err := db.Clock().Advance(t.Context(), 400*24*time.Hour); err != nil {
 			t.Fatal(err)
 		}
+		_, err := impatient.ListTables(t.Context(), nil)
+		if err == nil || !strings.Contains(err.Error(), "Signature expired") {
+			t.Errorf("signed by the clock before it was moved: %v", err)
+		}
 	}
 }
 
-// A signature authorizes one operation. A request whose target is unsigned is refused.
+// A signature authorizes one operation, near one instant of a clock. Neither a request whose target
+// is unsigned is accepted, nor a date between the two clocks.
 func TestSignaturesAuthorizeOneRequest(t *testing.T) {
 	machine := time.Now()
 	database := machine.AddDate(10, 0, 0)
@@ -142,13 +153,15 @@ func TestSignaturesAuthorizeOneRequest(t *testing.T) {
 		request *http.Request
 		want    string // in the answer's body
 	}{
-		"signed by the machine's clock":     {sign(describe, machine), `"TableName":"events"`},
-		"signed by the database's clock":    {sign(describe, database), `"TableName":"events"`},
-		"minutes from the database's clock": {sign(describe, database.Add(-14*time.Minute)), `"TableName":"events"`},
-		"target not signed":                 {unsigned, "'X-Amz-Target' must be a 'SignedHeader' in the AWS Authorization."},
-		"presigned":                         {presign(describe, describe), `"TableName":"events"`},
-		"presigned for another target":      {presign(describe, scan), "'X-Amz-Target' must be a 'SignedHeader' in the AWS Authorization."},
-		"presigned for no target":           {presign("", scan), "'X-Amz-Target' must be a 'SignedHeader' in the AWS Authorization."},
+		"signed by the machine's clock":      {sign(describe, machine), `"TableName":"events"`},
+		"signed by the database's clock":     {sign(describe, database), `"TableName":"events"`},
+		"minutes from the database's clock":  {sign(describe, database.Add(-14*time.Minute)), `"TableName":"events"`},
+		"half an hour before the database's": {sign(describe, database.Add(-30*time.Minute)), "Signature expired: "},
+		"years after the machine's":          {sign(describe, machine.AddDate(2, 0, 0)), "Signature not yet current: "},
+		"target not signed":                  {unsigned, "'X-Amz-Target' must be a 'SignedHeader' in the AWS Authorization."},
+		"presigned":                          {presign(describe, describe), `"TableName":"events"`},
+		"presigned for another target":       {presign(describe, scan), "'X-Amz-Target' must be a 'SignedHeader' in the AWS Authorization."},
+		"presigned for no target":            {presign("", scan), "'X-Amz-Target' must be a 'SignedHeader' in the AWS Authorization."},
 	} {
 		answer, err := conformance.HTTPClient().Do(test.request)
 		if err != nil {

@@ -27,7 +27,7 @@ const amzPrefix = "x-amz-"
 // unsignedAllowed lists the x-amz-* headers that a request may carry unsigned, because a client or
 // a proxy that works with Amazon adds them after signing. The server takes no decision by them:
 //
-//   - x-amz-content-sha256: versions of the AWS SDK for Go before 1.0 and awscurl send it unsigned.
+//   - x-amz-content-sha256: early versions of the AWS SDK for Go and of awscurl send it unsigned.
 //     The signature covers the hash of the body that arrived, whatever this header says.
 //   - x-amz-user-agent: the AWS SDK for .NET excludes it from signing.
 //   - x-amz-cf-id: Amazon CloudFront adds it to every request that it forwards.

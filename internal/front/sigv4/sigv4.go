@@ -89,10 +89,12 @@ func NewVerifier(credentials ...Credential) *Verifier {
 // Verify returns nil if the request is signed with one of the verifier's credentials, and a
 // *dynamo.Error otherwise.
 //
-// A signature is valid for 15 minutes on either side of its date. A client may assume any time
-// between from and to, the earlier and the later of two clocks; with one clock they are equal.
-func (v *Verifier) Verify(r *Request, from, to time.Time) error {
-	sig, scope, credential, err := v.checkHead(r, from, to)
+// A signature is valid if its date is within 15 minutes of either clock. The two differ if a client
+// may sign by the time of a database whose clock was moved; otherwise pass one time twice. The
+// instants between them are not valid, or a captured request could be repeated for as long as the
+// clocks are apart.
+func (v *Verifier) Verify(r *Request, clock, other time.Time) error {
+	sig, scope, credential, err := v.checkHead(r, clock, other)
 	if err != nil {
 		return err
 	}
@@ -107,16 +109,16 @@ func (v *Verifier) Verify(r *Request, from, to time.Time) error {
 
 // VerifyHead is the part of Verify that needs no body. It returns nil for a request that may be
 // signed with one of the verifier's credentials. It ignores r.Body.
-func (v *Verifier) VerifyHead(r *Request, from, to time.Time) error {
-	_, _, _, err := v.checkHead(r, from, to)
+func (v *Verifier) VerifyHead(r *Request, clock, other time.Time) error {
+	_, _, _, err := v.checkHead(r, clock, other)
 	return err
 }
 
-func (v *Verifier) checkHead(r *Request, from, to time.Time) (sig *signature, scope keyScope, c Credential, err error) {
+func (v *Verifier) checkHead(r *Request, clock, other time.Time) (sig *signature, scope keyScope, c Credential, err error) {
 	if sig, err = parse(r); err != nil {
 		return nil, scope, c, err
 	}
-	if err := sig.checkDate(from.UTC(), to.UTC()); err != nil {
+	if err := sig.checkDate(clock.UTC(), other.UTC()); err != nil {
 		return nil, scope, c, err
 	}
 	if !slices.Contains(sig.signedHeaders, "host") {
@@ -138,20 +140,24 @@ func (v *Verifier) checkHead(r *Request, from, to time.Time) (sig *signature, sc
 	return sig, scope, c, nil
 }
 
-// checkDate refuses dates that are malformed, or more than 15 minutes before from or after to.
-func (s *signature) checkDate(from, to time.Time) error {
+// checkDate refuses dates that are malformed, or more than 15 minutes from both clocks. The error
+// compares the date with the nearer clock.
+func (s *signature) checkDate(clock, other time.Time) error {
 	at, err := time.Parse(dateLayout, s.date)
 	if err != nil {
 		return incomplete("Date must be in ISO-8601 'basic format'. Got '" + s.date + "'. See http://en.wikipedia.org/wiki/ISO_8601")
 	}
-	from, to = from.Truncate(time.Second), to.Truncate(time.Second)
-	if oldest := from.Add(-skewMax); at.Before(oldest) {
-		return invalid("Signature expired: " + s.date + " is now earlier than " + oldest.Format(dateLayout) +
-			" (" + from.Format(dateLayout) + " - 15 min.)")
+	nearer := clock.Truncate(time.Second)
+	if other = other.Truncate(time.Second); at.Sub(other).Abs() < at.Sub(nearer).Abs() {
+		nearer = other
 	}
-	if newest := to.Add(skewMax); at.After(newest) {
+	if oldest := nearer.Add(-skewMax); at.Before(oldest) {
+		return invalid("Signature expired: " + s.date + " is now earlier than " + oldest.Format(dateLayout) +
+			" (" + nearer.Format(dateLayout) + " - 15 min.)")
+	}
+	if newest := nearer.Add(skewMax); at.After(newest) {
 		return invalid("Signature not yet current: " + s.date + " is still later than " + newest.Format(dateLayout) +
-			" (" + to.Format(dateLayout) + " + 15 min.)")
+			" (" + nearer.Format(dateLayout) + " + 15 min.)")
 	}
 	return nil
 }

@@ -216,6 +216,42 @@ func TestSignedNamesAreBytes(t *testing.T) {
 	}
 }
 
+// A signature is fresh within 15 minutes of either of two clocks, and not at the instants between
+// the clocks.
+func TestTwoClocks(t *testing.T) {
+	v := newTestVerifier()
+	machine, database := testNow, testNow.AddDate(4, 0, 0)
+	verify := func(at time.Time) error {
+		r := post(t, "/", "{}")
+		sign(t, r, "{}", alice, at)
+		err := v.Verify(arrived(r, "{}"), machine, database)
+		if other := v.Verify(arrived(r, "{}"), database, machine); (err == nil) != (other == nil) {
+			t.Errorf("signed at %v: %v, and with the clocks exchanged %v", at, err, other)
+		}
+		return err
+	}
+	for _, clock := range []time.Time{machine, database} {
+		for _, off := range []time.Duration{0, -skewMax, skewMax} {
+			if err := verify(clock.Add(off)); err != nil {
+				t.Errorf("%v from a clock: %v", off, err)
+			}
+		}
+		early, late := clock.Add(-skewMax-time.Second), clock.Add(skewMax+time.Second)
+		// The error refers to the nearer clock.
+		wantCode(t, verify(early), dynamo.CodeInvalidSignature, "("+clock.Format(dateLayout)+" - 15 min.)")
+		wantCode(t, verify(late), dynamo.CodeInvalidSignature, "("+clock.Format(dateLayout)+" + 15 min.)")
+	}
+	wantCode(t, verify(machine.AddDate(2, 0, 0)), dynamo.CodeInvalidSignature, "Signature ")
+	// Further apart than a time.Duration can express.
+	machine, database = testNow, time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC)
+	wantCode(t, verify(time.Date(5000, 1, 1, 0, 0, 0, 0, time.UTC)), dynamo.CodeInvalidSignature, "Signature ")
+	for _, clock := range []time.Time{machine, database} {
+		if err := verify(clock); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // The SDK's clients sign streams requests for the service dynamodb as well.
 func TestAcceptsTheClients(t *testing.T) {
 	v := newTestVerifier()

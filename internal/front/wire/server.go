@@ -38,7 +38,7 @@ type Options struct {
 
 	// Date returns the time of the database's clock, for the Date header of answers. A client signs
 	// by its own clock or, if the two differ much, by that header, as the SDKs do. So a signature
-	// is valid if it is fresh by either clock or by an instant between them. Default: Now.
+	// is valid within 15 minutes of either clock. Default: Now.
 	Date func() time.Time
 
 	// Verifier checks the signatures of requests from the network. nil: no checks.
@@ -262,17 +262,7 @@ func (s *Server) authenticate(in *Request, service string) error {
 	if s.Verifier == nil || in.InProcess {
 		return nil
 	}
-	from, to := s.clocks()
-	return s.Verifier.Verify(signed(in, service), from, to)
-}
-
-// clocks returns the times of the real clock and the database's, the earlier one first.
-func (s *Server) clocks() (from, to time.Time) {
-	from, to = s.Now(), s.Date()
-	if to.Before(from) {
-		from, to = to, from
-	}
-	return from, to
+	return s.Verifier.Verify(signed(in, service), s.Now(), s.Date())
 }
 
 // signed returns the parts of a request that its signature covers.
