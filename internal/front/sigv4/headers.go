@@ -21,14 +21,14 @@ type NamedHeaders interface {
 	Names() []string
 }
 
-// amzPrefix begins the names of the headers that AWS gives a meaning.
+// amzPrefix is the prefix of AWS's own headers.
 const amzPrefix = "x-amz-"
 
-// unsignedAllowed lists the x-amz-* headers that a request may carry unsigned, because a client or
-// a proxy that works with Amazon adds them after signing. The server takes no decision by them:
+// unsignedAllowed lists the x-amz-* headers that may be unsigned. Clients and proxies that work with
+// Amazon add them after signing, and the server does not act on them:
 //
 //   - x-amz-content-sha256: early versions of the AWS SDK for Go and of awscurl send it unsigned.
-//     The signature covers the hash of the body that arrived, whatever this header says.
+//     The signature is checked against the hash of the received body, and not against this value.
 //   - x-amz-user-agent: the AWS SDK for .NET excludes it from signing.
 //   - x-amz-cf-id: Amazon CloudFront adds it to every request that it forwards.
 //

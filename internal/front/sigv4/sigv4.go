@@ -13,8 +13,11 @@
 // unsignedAllowed.
 //
 // The checks run in AWS's order, with AWS's errors and texts; the first failed check refuses the
-// request. Signatures are compared in constant time. Derived keys are cached, for requests with a
-// valid signature.
+// request. Signatures and session tokens are compared in constant time. Derived keys are cached, for
+// requests with a valid signature.
+//
+// A signature must cover the whole body. Unsigned bodies and bodies that are signed in chunks are
+// refused; see checkPayload.
 //
 // The package has no clock: the caller passes the time, from which the age of a signature follows.
 package sigv4
@@ -133,9 +136,14 @@ func (v *Verifier) checkHead(r *Request, clock, other time.Time) (sig *signature
 	if scope, err = sig.parseScope(r.Service); err != nil {
 		return nil, scope, c, err
 	}
+	// An access key is not secret: every request contains it, and unknown ones have an error of their
+	// own. So the look-up need not take constant time.
 	c, known := v.secrets[scope.accessKey]
 	if !known {
 		return nil, scope, c, unrecognized("The security token included in the request is invalid.")
+	}
+	if err := checkPayload(sig, r.Headers); err != nil {
+		return nil, scope, c, err
 	}
 	return sig, scope, c, nil
 }

@@ -145,7 +145,7 @@ func TestPresignedHeadersMustBeSigned(t *testing.T) {
 		})
 	}
 
-	// Whoever has a URL for one operation, signed with nothing but the host, has no other.
+	// A URL that is signed with the host alone cannot be used for an operation.
 	r := post(t, "/", "{}")
 	r.Header.Del("X-Amz-Target")
 	out := presign(t, r, "{}", alice)
@@ -168,6 +168,67 @@ func TestAcceptsHeadersAddedLater(t *testing.T) {
 		r.Header.Add(name, "added")
 		if err := newTestVerifier().Verify(arrived(r, "{}"), testNow, testNow); err != nil {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// signHash is sign with any hash of the body. The signer takes it as it is.
+func signHash(t *testing.T, r *http.Request, bodyHash string) {
+	t.Helper()
+	creds := aws.Credentials{AccessKeyID: alice.AccessKey, SecretAccessKey: alice.SecretKey}
+	if err := v4.NewSigner().SignHTTP(context.Background(), creds, r, bodyHash, "dynamodb", "eu-west-1", testNow); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A request whose body is unsigned, or signed in chunks, is refused with the reason, in both forms.
+func TestUnsupportedPayloads(t *testing.T) {
+	const chunked = "2;chunk-signature=" + "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef" + "\r\n{}\r\n0;chunk-signature=00\r\n\r\n"
+	for manner, body := range map[string]string{
+		"UNSIGNED-PAYLOAD":                                 "{}",
+		"STREAMING-UNSIGNED-PAYLOAD-TRAILER":               "2\r\n{}\r\n0\r\n\r\n",
+		"STREAMING-AWS4-HMAC-SHA256-PAYLOAD":               chunked,
+		"STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER":       chunked,
+		"STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD":         chunked,
+		"STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD-TRAILER": chunked,
+	} {
+		want := "'X-Amz-Content-Sha256' is '" + manner + "', which this service does not support. Sign the request with the SHA-256 of its whole body"
+		r := post(t, "/", body)
+		r.Header.Set("X-Amz-Content-Sha256", manner)
+		signHash(t, r, manner)
+		wantCode(t, newTestVerifier().Verify(arrived(r, body), testNow, testNow), dynamo.CodeInvalidSignature, want)
+
+		// Some presigners move the header into the query.
+		r = presign(t, post(t, "/?X-Amz-Content-Sha256="+manner, body), body, alice)
+		wantCode(t, newTestVerifier().Verify(arrived(r, body), testNow, testNow), dynamo.CodeInvalidSignature, want)
+
+		// Without a known key, the error is about the key.
+		r.URL.RawQuery = strings.Replace(r.URL.RawQuery, "AKIDALICE", "AKIDMALLORY", 1)
+		wantCode(t, newTestVerifier().Verify(arrived(r, body), testNow, testNow), dynamo.CodeUnrecognizedClient, "is invalid")
+	}
+}
+
+// The signature is checked against the received body, and the hash in the header is ignored.
+func TestContentHash(t *testing.T) {
+	for _, test := range []struct {
+		header, signed string
+		valid          bool
+	}{
+		{hash("{}"), hash("{}"), true},
+		{hash("[]"), hash("[]"), false},
+		{hash("{}"), hash("[]"), false},
+		{hash("[]"), hash("{}"), true},
+		{"required", hash("{}"), true},
+	} {
+		r := post(t, "/", "{}")
+		r.Header.Set("X-Amz-Content-Sha256", test.header)
+		signHash(t, r, test.signed)
+		err := newTestVerifier().Verify(arrived(r, "{}"), testNow, testNow)
+		if test.valid && err != nil {
+			t.Errorf("%+v: %v", test, err)
+		}
+		if !test.valid {
+			wantCode(t, err, dynamo.CodeInvalidSignature, "does not match")
 		}
 	}
 }
@@ -465,12 +526,16 @@ func FuzzAuthorization(f *testing.F) {
 	f.Add("AWS4-HMAC-SHA256 Credential=AKIDALICE/20261121/eu-west-1/dynamodb/aws4_request, SignedHeaders=host;x-amz-date, Signature=00", "20261121T013000Z", "")
 	f.Add("AWS4- = , ,,==;;", "", "X-Amz-Algorithm=%zz&=&X-Amz-Signature")
 	f.Add("", "20261121T013000Z", "X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=AKIDALICE/20261121/r/dynamodb/aws4_request&X-Amz-Signature=0&X-Amz-SignedHeaders=host&X-Amz-Date=20261121T013000Z")
+	f.Add("AWS4-HMAC-SHA256 Credential=AKIDALICE/20301121/r/dynamodb/aws4_request, SignedHeaders=host;x-amz-date;x-amz-\u017f, Signature=0", "20301121T013000Z", "")
+	f.Add("AWS4-HMAC-SHA256 Credential=AKIDBOB/20261121/r/dynamodb/aws4_request, SignedHeaders=;host;;X-AMZ-DATE, Signature=0", "20261121T013000Z", "a=%zz")
+	f.Add("AWS4-HMAC-SHA256 Credential=AKIDALICE/20281121/r/dynamodb/aws4_request, SignedHeaders=host;x-amz-date, Signature=0", "20281121T013000Z", "")
+	f.Add("", "20261121T013000Z", "X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=AKIDALICE/20261121/r/dynamodb/aws4_request&X-Amz-Signature=0&X-Amz-SignedHeaders=host&x-amz-date=&X-Amz-Date=20261121T013000Z&X-Amz-Content-Sha256=STREAMING-")
 	v := newTestVerifier()
 	f.Fuzz(func(t *testing.T, authorization, date, query string) {
 		h := http.Header{}
 		h.Set("Authorization", authorization)
 		h.Set("X-Amz-Date", date)
-		err := v.Verify(&Request{Service: "dynamodb", Method: "POST", Path: "/", Query: query, Host: "h", Headers: h}, testNow, testNow)
+		err := v.Verify(&Request{Service: "dynamodb", Method: "POST", Path: "/", Query: query, Host: "h", Headers: h}, testNow, testNow.AddDate(4, 0, 0))
 		if _, ok := errors.AsType[*dynamo.Error](err); !ok {
 			t.Fatalf("got %v, want a refusal", err)
 		}
