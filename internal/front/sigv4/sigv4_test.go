@@ -89,10 +89,10 @@ func TestAcceptsWhatTheSignerSigns(t *testing.T) {
 
 // presign returns a request as it arrives whose signature is in the query. AWS's presigner moves
 // headers such as X-Amz-Target into the query; all headers are sent nevertheless.
-func presign(t *testing.T, r *http.Request, body string, c Credential) *http.Request {
+func presign(t *testing.T, r *http.Request, body string, c Credential, options ...func(*v4.SignerOptions)) *http.Request {
 	t.Helper()
 	creds := aws.Credentials{AccessKeyID: c.AccessKey, SecretAccessKey: c.SecretKey, SessionToken: c.SessionToken}
-	signed, _, err := v4.NewSigner().PresignHTTP(context.Background(), creds, r, hash(body), "dynamodb", "eu-west-1", testNow)
+	signed, _, err := v4.NewSigner().PresignHTTP(context.Background(), creds, r, hash(body), "dynamodb", "eu-west-1", testNow, options...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,6 +117,25 @@ func TestAcceptsPresignedRequests(t *testing.T) {
 		out.URL.RawQuery += "&extra=1"
 		wantCode(t, v.Verify(arrived(out, "{}"), testNow, testNow), dynamo.CodeInvalidSignature, "does not match")
 	}
+}
+
+// The query form may also sign headers by their names.
+func TestPresignedByName(t *testing.T) {
+	r := post(t, "/", "{}")
+	r.Header.Add("X-Amz-Target", "DynamoDB_20120810.Scan") // twice: the signature covers both values
+	out := presign(t, r, "{}", alice, func(o *v4.SignerOptions) { o.DisableHeaderHoisting = true })
+	if query := out.URL.Query(); query.Has("X-Amz-Target") || !strings.Contains(query.Get(querySignedHeaders), ";x-amz-target") {
+		t.Fatalf("the target is not a signed header: %v", query)
+	}
+	if err := newTestVerifier().Verify(arrived(out, "{}"), testNow, testNow); err != nil {
+		t.Error(err)
+	}
+	out.Header.Set("X-Amz-Target", "DynamoDB_20120810.Scan")
+	wantCode(t, newTestVerifier().Verify(arrived(out, "{}"), testNow, testNow), dynamo.CodeInvalidSignature, "does not match")
+
+	// As parameters, several values are refused.
+	out = presign(t, r, "{}", alice)
+	wantCode(t, newTestVerifier().Verify(arrived(out, "{}"), testNow, testNow), dynamo.CodeInvalidSignature, "'X-Amz-Target' must be")
 }
 
 // A header that the query form does not sign, by its name or as a parameter, is refused.
