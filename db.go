@@ -152,7 +152,7 @@ func (db *DB) assemble() {
 		Verifier:   o.verifier(),
 		BodyBudget: o.BodyBudget,
 		Region:     o.Region,
-		CORS:       o.CORS,
+		Pages:      o.pages(),
 		Observe:    db.observe,
 		Logger:     o.Logger,
 	})
@@ -162,6 +162,7 @@ func (db *DB) assemble() {
 		Metrics:      db.metrics,
 		Clock:        db.Clock().functions(),
 		ClockControl: o.ClockControl == ClockControlOn,
+		Hosts:        o.AllowHosts,
 		Signed:       db.server.Signed,
 	})
 }

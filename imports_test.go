@@ -45,7 +45,7 @@ var wings = map[string]wing{
 		why:    "the database knows neither a protocol nor the work that clients build on it",
 	},
 	"internal/front": {
-		floors: []string{"httploop routes", "wire", "admin intake sigv4"},
+		floors: []string{"httploop routes", "wire", "admin intake sigv4", "browser"},
 		may:    []string{"internal/clock", "internal/store/dynamo", "internal/store/service"},
 		why:    "the ways in turn HTTP into the service's inputs and back; they have not heard of the engine",
 	},
@@ -121,11 +121,12 @@ var exceptions = map[string]exception{
 	"internal/front/wire":     {not: []string{"internal/clock"}, tests: []string{"internal/store/engine"}, why: "time is an argument"},
 	"internal/front/httploop": {not: []string{"internal/store/..."}, why: "the loop reads requests and writes answers; wire knows what they mean"},
 	"internal/front/sigv4":    {not: []string{"internal/clock", "internal/store/service"}, why: "a signature is verified before anything is understood"},
+	"internal/front/browser":  {not: []string{"internal/clock", "internal/store/..."}, why: "who sends a request is decided before anything is understood"},
 	"internal/front/admin":    {not: []string{"internal/store/..."}, why: "health, metrics and the clock are functions that others pass in"},
 	"internal/front/routes":   {may: []string{"internal/work/api", "internal/work/scheduler", "internal/work/trigger"}, why: "it puts the operations of others into the wire's tables, and has none of its own"},
 
 	"internal/work/host": {
-		may:   []string{"internal/front/admin", "internal/front/routes", "internal/front/sigv4", "internal/front/wire"},
+		may:   []string{"internal/front/admin", "internal/front/browser", "internal/front/routes", "internal/front/sigv4", "internal/front/wire"},
 		tests: []string{"internal/clock"},
 		why:   "a worker serves the APIs of its work, and knows no engine",
 	},
@@ -190,7 +191,7 @@ var exceptions = map[string]exception{
 		why: "chaos is a main program: it runs guard as anyone would, against any endpoint, and starts one of ours if there is none",
 	},
 	"guard/strict": {
-		may:   []string{"internal/clock", "internal/constraint", "internal/front/intake", "internal/front/sigv4", "internal/skew", "internal/store/dynamo", "internal/store/expr"},
+		may:   []string{"internal/clock", "internal/constraint", "internal/front/browser", "internal/front/intake", "internal/front/sigv4", "internal/skew", "internal/store/dynamo", "internal/store/expr"},
 		tests: []string{"", "conformance", "guard", "internal/testkit"},
 		why:   "strict reads change the requests and answers of any endpoint; expr knows the meaning of an expression",
 	},
@@ -201,7 +202,7 @@ var exceptions = map[string]exception{
 		tests: []string{"", "internal/testkit"},
 		why:   "lifecycles run at any endpoint, so they know clients of the AWS SDK only; expr knows the meaning of a condition",
 	},
-	"planner": {may: []string{"internal/chart"}, tests: []string{"guard"}, why: "the planner is arithmetic over a workload and a price table"},
+	"planner": {may: []string{"internal/chart"}, tests: []string{"guard", "internal/testkit"}, why: "the planner is arithmetic over a workload and a price table"},
 	"target":  {may: []string{"internal/option"}, why: "the author of a target imports this and nothing else of ours"},
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/mayflydb/mayfly/internal/front/browser"
 	"github.com/mayflydb/mayfly/internal/front/intake"
 	"github.com/mayflydb/mayfly/internal/front/sigv4"
 	"github.com/mayflydb/mayfly/internal/option"
@@ -68,8 +69,14 @@ type Options struct {
 	Credentials []Credential
 
 	// CORS lists the origins ("https://app.example", or "*" for all) whose web pages may use the
-	// API. Default: none.
+	// APIs over HTTP. Default: none, so only pages of the server's own origin may.
 	CORS []string
+
+	// AllowHosts lists the host names ("db.example") under which web pages may call the server,
+	// besides IP addresses and localhost. A browser's request to another name is refused, also for a page
+	// of an origin in CORS: any site can make a name of its own resolve to this server (DNS
+	// rebinding). Programs may use any name. Default: none.
+	AllowHosts []string
 
 	// Targets map the ARNs that schedules, rules and triggers call. DynamoDB's own operations need
 	// no mapping. Default: none.
@@ -318,6 +325,11 @@ func (o Options) withDefaults(dir string) Options {
 	return o
 }
 
+// pages returns the rules for web pages.
+func (o Options) pages() browser.Rules {
+	return browser.Rules{Hosts: o.AllowHosts, Origins: o.CORS}
+}
+
 // verifier returns a verifier of signatures, or nil without credentials.
 func (o Options) verifier() *sigv4.Verifier {
 	if len(o.Credentials) == 0 {
@@ -350,13 +362,6 @@ func isAccessKey(s string) bool {
 	return s != "" && utf8.RuneCountInString(s) <= 128 && !strings.ContainsAny(s, "/"+spaces)
 }
 
-// isOrigin reports whether s is "*", or http:// or https:// and a host.
-func isOrigin(s string) bool {
-	scheme, host, found := strings.Cut(s, "://")
-	http := found && (scheme == "http" || scheme == "https")
-	return s == "*" || http && host != "" && !strings.ContainsAny(host, "/"+spaces)
-}
-
 // validate returns all errors of filled-in options, joined.
 func (o Options) validate(dir string) error {
 	var all option.Complaints
@@ -375,7 +380,12 @@ func (o Options) validate(dir string) error {
 		all.AddIf(c.SecretKey == "", fmt.Sprintf("Credentials[%d]", i), "the secret key is empty")
 	}
 	for i, origin := range o.CORS {
-		all.AddIf(!isOrigin(origin), fmt.Sprintf("CORS[%d]", i), `%q is neither "*" nor an origin such as "https://app.example"`, origin)
+		err := browser.CheckOrigin(origin)
+		all.AddIf(err != nil, fmt.Sprintf("CORS[%d]", i), "%v", err)
+	}
+	for i, name := range o.AllowHosts {
+		err := browser.CheckHost(name)
+		all.AddIf(err != nil, fmt.Sprintf("AllowHosts[%d]", i), "%v", err)
 	}
 	all.AddIf(o.Unmapped < UnmappedDefault || o.Unmapped > UnmappedRefuse, "Unmapped", "unknown value %d", int(o.Unmapped))
 	all.AddIf(o.CatchUp != CatchUpLast && o.CatchUp != CatchUpAll && o.CatchUp != CatchUpSkip, "CatchUp", "%q is not one of last, all, skip", o.CatchUp)

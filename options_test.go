@@ -35,6 +35,7 @@ func TestOptionsComplainTogether(t *testing.T) {
 		Account:         "12",
 		Credentials:     []Credential{{AccessKey: "a/b"}},
 		CORS:            []string{"example.com"},
+		AllowHosts:      []string{"db.example", "http://db.example"},
 		Targets:         []target.Mapping{{ARN: "lambda"}, {ARN: "arn:aws:lambda:*"}},
 		Unmapped:        3,
 		CatchUp:         "none",
@@ -52,7 +53,7 @@ func TestOptionsComplainTogether(t *testing.T) {
 		t.Fatal("accepted")
 	}
 	for _, field := range []string{
-		"Durability", "Start", "ClockControl", "Expiry", "ExpiryDelay: invalid distribution of delays \"soon\"", "Region", "Account", "Credentials[0]: an access key", "Credentials[0]: the secret", "CORS[0]",
+		"Durability", "Start", "ClockControl", "Expiry", "ExpiryDelay: invalid distribution of delays \"soon\"", "Region", "Account", "Credentials[0]: an access key", "Credentials[0]: the secret", "CORS[0]", "AllowHosts[1]",
 		"Targets[0]: \"lambda\" is neither", "Targets[1]: arn:aws:lambda:* has no target", "Unmapped", "CatchUp", "Triggers: ", "DatabaseOnly", "Reminders: ", "StreamRetention", "HoldBytes", "Shards", "ShardBytes", "CacheBytes", "MemTableBytes",
 	} {
 		if !strings.Contains(err.Error(), "mayfly: "+field) {

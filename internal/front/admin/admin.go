@@ -12,9 +12,9 @@
 //	POST /_mayfly/clock/rate     let it run at a multiple of real time
 //
 // The first three are open to everyone who can reach the port, so that probes and scrapers need no
-// credentials. A request to the clock is authenticated like any request of the API. A POST is
-// refused if a browser sends it for a page of another origin, and moves the clock only if clock
-// control is on. docs/clock.md documents its JSON.
+// credentials. A request to the clock is authenticated like any request of the API. A POST moves the
+// clock only if clock control is on. docs/clock.md documents its JSON. Requests that a browser sends
+// for a page of another origin are refused; see package browser.
 //
 // The package knows neither the engine nor the API: the caller passes functions.
 package admin
@@ -23,6 +23,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	"github.com/mayflydb/mayfly/internal/front/browser"
 )
 
 // Options configure the endpoints. Metrics and Clock are required.
@@ -45,6 +47,9 @@ type Options struct {
 	// refused, and only its state can be read.
 	ClockControl bool
 
+	// Hosts are further names under which the server's own pages may use the endpoints.
+	Hosts []string
+
 	// Signed passes a request to next if it is signed as the API requires, and answers it
 	// otherwise. A nil function passes all.
 	Signed func(next http.Handler) http.Handler
@@ -59,10 +64,17 @@ func Handler(o Options) http.Handler {
 	if o.Signed != nil {
 		clock = o.Signed(clock)
 	}
-	mux.Handle(clockPath, sameOriginOnly(clock))
-	mux.Handle(clockPath+"/", sameOriginOnly(clock))
+	mux.Handle(clockPath, clock)
+	mux.Handle(clockPath+"/", clock)
 	mux.HandleFunc("/_mayfly/", unknownPath)
-	return mux
+	pages := browser.Rules{Hosts: o.Hosts}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := pages.Check(r.Method, r.Host, r.Header); err != nil {
+			writeError(w, http.StatusForbidden, err)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
 }
 
 // Serves reports whether Handler is to answer a path: one in the package comment, or any other

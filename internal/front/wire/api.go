@@ -117,8 +117,8 @@ func (s *Server) answerMounted(ctx context.Context, m *match, in *Request, out *
 	return name, code
 }
 
-// checkAndRunMounted checks size, operation, origin, signature and the encoding of path and query,
-// in this order, and then runs the operation, which checks the body.
+// checkAndRunMounted checks size, operation, signature and the encoding of path and query, in this
+// order, and then runs the operation, which checks the body.
 func (s *Server) checkAndRunMounted(ctx context.Context, m *match, in *Request, body []byte) (result any, err error) {
 	switch {
 	case max(len(in.Body), len(body)) > mountedBodyMax:
@@ -126,9 +126,6 @@ func (s *Server) checkAndRunMounted(ctx context.Context, m *match, in *Request, 
 			"the body of a request has at most " + strconv.Itoa(mountedBodyMax) + " bytes"}
 	case m.op == nil:
 		return nil, &failure{http.StatusNotFound, "UnknownOperationException", unknownMounted(m, in)}
-	case s.foreign(in):
-		return nil, &failure{http.StatusForbidden, "AccessDeniedException",
-			"the request comes from a web page of another origin, and that origin is not among those that may use this server (CORS)"}
 	}
 	if err := s.authenticate(in, m.api.service); err != nil {
 		return nil, m.api.refusal(err)

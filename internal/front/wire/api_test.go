@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mayflydb/mayfly/internal/front/browser"
 	"github.com/mayflydb/mayfly/internal/front/sigv4"
 )
 
@@ -224,44 +225,43 @@ func TestMountedUnsigned(t *testing.T) {
 	}
 }
 
-// A page of another origin cannot change anything, even if its browser sends no preflight. A page
-// of a configured origin can, and reads the error's type.
-func TestForeignPages(t *testing.T) {
-	off, on := newMountedServer(Options{}), newMountedServer(Options{CORS: []string{"https://app.example"}})
-	const app, other, own = "https://app.example", "https://evil.example", "http://localhost:8000"
+// A request of a page that may not use the server is refused in the form of its API, before all other
+// checks. A page of a configured origin is answered, and reads the error's type.
+func TestPages(t *testing.T) {
+	s := newMountedServer(Options{Pages: browser.Rules{Origins: []string{"https://app.example"}}, Verifier: sigv4.NewVerifier(sigv4.Credential{AccessKey: "a", SecretKey: "b"})})
+	const message = `web pages of https://evil.example cannot use this server`
 	for _, test := range []struct {
-		server *Server
 		in     *Request
 		status int
+		body   string // its beginning
 	}{
-		{off, restRequest("POST", "/scheduler/decode", "{}"), 202},
-		{off, restRequest("POST", "/scheduler/decode", "{}", "Origin", own), 202},
-		{off, restRequest("POST", "/scheduler/decode", "{}", "Origin", app), 403},
-		{off, restRequest("POST", "/scheduler/decode", "{}", "Origin", "null"), 403},
-		{off, restRequest("POST", "/scheduler/decode", "{}", "Sec-Fetch-Site", "cross-site"), 403},
-		{off, restRequest("POST", "/scheduler/decode", "{}", "Sec-Fetch-Site", "same-site", "Origin", own), 403},
-		{off, restRequest("POST", "/scheduler/decode", "{}", "Sec-Fetch-Site", "same-origin", "Origin", own), 202},
-		{off, restRequest("POST", "/scheduler/decode", "{}", "Sec-Fetch-Site", "none"), 202},
-		{off, restRequest("DELETE", "/scheduler/nothing", "", "Origin", other), 403},
-		// the browser does not show it to the page
-		{off, restRequest("GET", "/scheduler/tell/a", "", "Origin", other), 200},
-		{on, restRequest("POST", "/scheduler/decode", "{}", "Origin", app, "Sec-Fetch-Site", "cross-site"), 202},
-		{on, restRequest("POST", "/scheduler/decode", "{}", "Origin", other, "Sec-Fetch-Site", "cross-site"), 403},
-		{on, restRequest("OPTIONS", "/scheduler/decode", "", "Origin", app, "Access-Control-Request-Method", "POST"), 200},
-		{on, restRequest("OPTIONS", "/scheduler/decode", "", "Origin", other, "Access-Control-Request-Method", "POST"), 404},
+		{restRequest("POST", "/scheduler/decode", "{}"), 403, `{"Message":"` + message},
+		{restRequest("GET", "/scheduler/tell/a", ""), 403, `{"Message":"` + message},
+		{restRequest("GET", "/scheduler/none", ""), 403, `{"Message":"` + message},
+		{restRequest("POST", "/lambda/gone", strings.Repeat(" ", mountedBodyMax+1)), 403, `{"Type":"User","Message":"` + message},
+		{post("AWSEvents.Gone", "{"), 400, `{"__type":"AccessDeniedException","message":"` + message},
+		{post("ListTables", "{"), 400, `{"__type":"com.amazon.coral.service#AccessDeniedException","Message":"` + message},
+		{post("ListTables", "{}", "Content-Type", "text/plain"), 400, `{"__type":"com.amazon.coral.service#AccessDeniedException","Message":"` + message},
+		{restRequest("OPTIONS", "/scheduler/decode", ""), 403, message},
+		{restRequest("GET", "/", ""), 403, message},
 	} {
-		got := do(test.server, test.in)
-		if got.status != test.status {
-			t.Errorf("%s %s %v: %d %s", test.in.Method, test.in.Path, test.in.Header, got.status, got.body)
+		test.in.Header.(http.Header).Set("Origin", "https://evil.example")
+		got := do(s, test.in)
+		if got.status != test.status || !strings.HasPrefix(got.body, test.body) || got.header.Get("X-Amzn-Requestid") == "" || got.header.Get("Access-Control-Allow-Origin") != "" {
+			t.Errorf("%s %s: %d %s %v", test.in.Method, test.in.Path, got.status, got.body, got.header)
 		}
-		allowed := test.server == on && test.in.Header.Get("Origin") == app
-		if (got.header.Get("Access-Control-Allow-Origin") == app) != allowed {
-			t.Errorf("%s %s %v: allowed %v", test.in.Method, test.in.Path, test.in.Header, got.header)
+		test.in.Header.(http.Header).Set("Origin", "https://app.example")
+		got = do(s, test.in)
+		if strings.Contains(got.body, message) || got.header.Get("Access-Control-Allow-Origin") != "https://app.example" {
+			t.Errorf("%s %s of the configured origin: %d %s %v", test.in.Method, test.in.Path, got.status, got.body, got.header)
 		}
-		if exposed := got.header.Get("Access-Control-Expose-Headers"); (exposed != "") != (allowed && test.in.Method != "OPTIONS") {
-			t.Errorf("%s %s %v: exposed %q", test.in.Method, test.in.Path, test.in.Header, exposed)
+		if mounted := s.mounted.find(test.in).api != nil; mounted != (got.header.Get("Access-Control-Expose-Headers") != "") {
+			t.Errorf("%s %s: exposed %v", test.in.Method, test.in.Path, got.header)
 		}
 	}
+	in := restRequest("GET", "/", "", "Origin", "https://evil.example")
+	in.InProcess = true
+	want(t, do(s, in).status, 200)
 }
 
 // Over a socket, a HEAD has no body, an oversized request gets its text, and a path below no route

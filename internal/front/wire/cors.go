@@ -3,11 +3,12 @@ package wire
 import (
 	"net/http"
 	"slices"
-	"strings"
+
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// DynamoDB's part of Cross-Origin Resource Sharing. It is off unless origins are configured: a web
-// page that the user of a local server happens to visit must not read the database.
+// The requests of web pages. Package browser decides which are answered. Cross-Origin Resource
+// Sharing, DynamoDB's part of it, is off unless origins are configured.
 
 // allowOrigin lets a page of a configured origin read the answer.
 func (s *Server) allowOrigin(in *Request, out *Response) {
@@ -36,42 +37,52 @@ func (s *Server) preflight(in *Request, out *Response) bool {
 }
 
 // allowed reports whether the request's origin is a configured one, and returns the value of
-// Access-Control-Allow-Origin for it: the origin, or "*" if all are configured. It never allows
-// mayfly's own endpoints, such as the clock.
+// Access-Control-Allow-Origin for it: the origin, or "*" if all are configured.
 func (s *Server) allowed(in *Request) (origin string, allowed bool) {
-	if len(s.CORS) == 0 || strings.HasPrefix(in.Path, "/_mayfly/") {
+	if len(s.Pages.Origins) == 0 {
 		return "", false
 	}
 	origin = in.Header.Get("Origin")
-	switch {
-	case origin == "":
-		return "", false
-	case slices.Contains(s.CORS, "*"):
-		return "*", true
-	default:
-		return origin, slices.Contains(s.CORS, origin)
+	allowed = s.Pages.Allows(origin)
+	if slices.Contains(s.Pages.Origins, "*") {
+		origin = "*"
 	}
+	return origin, allowed
 }
 
-// foreign reports whether a browser sends a request that can change something, on behalf of a page
-// of another origin that is not configured. Browsers send some of those without a preflight, so
-// hiding the answer from the page would be too late. A call of the tables' API has a header that
-// forces a preflight; a POST to a path has none.
-func (s *Server) foreign(in *Request) bool {
-	if in.Method == http.MethodGet || in.InProcess {
-		return false
+// checkPage returns an error if a browser sent the request for a web page that may not use the
+// server.
+func (s *Server) checkPage(in *Request) error {
+	if in.InProcess {
+		return nil
 	}
-	if _, allowed := s.allowed(in); allowed {
-		return false
-	}
-	switch in.Header.Get("Sec-Fetch-Site") {
-	case "same-origin", "none":
-		return false
-	case "":
-		origin := in.Header.Get("Origin")
-		_, host, _ := strings.Cut(origin, "://")
-		return origin != "" && host != in.Host
+	return s.Pages.Check(in.Method, in.Host, in.Header)
+}
+
+// refusePage answers a request that checkPage refused, with AccessDeniedException in the form of the
+// API that it is for. It returns the operation's name and the error's code.
+func (s *Server) refusePage(in *Request, out *Response, refused error) (operation, code string) {
+	out.set("X-Amzn-Requestid", newRequestID())
+	m := s.mounted.find(in)
+	switch {
+	case m.api != nil:
+		if m.op != nil {
+			operation = m.op.name
+		}
+		out.set("Content-Type", m.api.contentType)
+		m.api.writeError(out, string(dynamo.CodeAccessDenied), refused.Error(), http.StatusForbidden)
+	case in.Method == http.MethodPost:
+		target, _ := lookUp(in.Header.Get("X-Amz-Target"))
+		operation = target.name
+		contentType, _ := answerType(in.Header.Get("Content-Type"))
+		out.set("Content-Type", contentType)
+		out.writeError(&dynamo.Error{Code: dynamo.CodeAccessDenied, Message: refused.Error()})
 	default:
-		return true
+		out.Status = http.StatusForbidden
+		out.set("Content-Type", "text/plain; charset=utf-8")
+		out.w.buf = append(out.w.buf, refused.Error()+"\n"...)
 	}
+	out.Body = out.w.buf
+	out.seal(in)
+	return operation, string(dynamo.CodeAccessDenied)
 }

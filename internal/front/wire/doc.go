@@ -24,14 +24,14 @@
 // slash at the end does not count. An empty segment matches no operation; "." and ".." are ordinary
 // names. A method or path without a route, below a first segment that has one, gets that API's
 // UnknownOperationException; other paths get the usual answer of DynamoDB's port. A request to a
-// mounted API has at most 1 MB and must be signed for that API's service. It must not come from a
-// web page of another origin unless that origin is configured, because a browser sends a POST to a
-// path without a preflight. Bodies are read as JSON, and Content-Type is ignored.
+// mounted API has at most 1 MB and must be signed for that API's service. Bodies are read as JSON,
+// and Content-Type is ignored.
 //
 // # Order of checks
 //
-// For a mounted API: size (413), operation, origin, signature, encoding of path and query; then the
-// operation reads the body. For DynamoDB the order is AWS's: size of the body (413), method and
+// First, a request that a browser sends for a web page is refused if the page may not use the server;
+// see package browser. For a mounted API: size (413), operation, signature, encoding of path and
+// query; then the operation reads the body. For DynamoDB the order is AWS's: size of the body (413), method and
 // content type (404), JSON syntax, target, signature, empty body, types of the members. Later
 // checks are the service's. A body is read only once, into the service's input. So the syntax of a
 // request that fails for its target or signature is checked only then, and a type error makes the

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mayflydb/mayfly/internal/front/browser"
 	"github.com/mayflydb/mayfly/internal/front/intake"
 	"github.com/mayflydb/mayfly/internal/front/sigv4"
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
@@ -52,8 +53,8 @@ type Options struct {
 	// Region is shown by GET /. Default "us-east-1".
 	Region string
 
-	// CORS lists the origins whose pages may read answers: "https://example.org", or "*" for all.
-	CORS []string
+	// Pages are the rules for web pages, other than the server's own, that call it.
+	Pages browser.Rules
 
 	// Observe is called for every request when its answer is ready. operation is empty if the
 	// request names none; a mounted one has its service, "scheduler:GetSchedule". code is the
@@ -108,6 +109,9 @@ func (s *Server) Do(ctx context.Context, in *Request) *Response {
 // routeRequest fills in the response of a request to an operation, to a Route or an Action, or to
 // none. It returns the operation's name and the error's code; each is empty if there is none.
 func (s *Server) routeRequest(ctx context.Context, in *Request, out *Response) (operation, code string) {
+	if err := s.checkPage(in); err != nil {
+		return s.refusePage(in, out, err)
+	}
 	body, hold, err := s.decompress(ctx, in)
 	defer hold.Release()
 	if in.Oversize || len(in.Body) > bodyMax || err != nil {

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mayflydb/mayfly/internal/front/browser"
 	"github.com/mayflydb/mayfly/internal/front/sigv4"
 	"github.com/mayflydb/mayfly/internal/store/engine"
 	"github.com/mayflydb/mayfly/internal/store/service"
@@ -69,7 +70,7 @@ func post(operation, body string, header ...string) *Request {
 	for i := 0; i < len(header); i += 2 {
 		h.Set(header[i], header[i+1])
 	}
-	return &Request{Method: "POST", Path: "/", Header: h, Body: []byte(body)}
+	return &Request{Method: "POST", Path: "/", Host: "localhost:8000", Header: h, Body: []byte(body)}
 }
 
 func call(s *Server, operation, body string, header ...string) answer {
@@ -189,7 +190,6 @@ func TestPlainRequests(t *testing.T) {
 		{"PUT", &Request{Method: "PUT", Path: "/", Header: http.Header{}}, 404, unknown, "3552371480"},
 		{"DELETE", &Request{Method: "DELETE", Path: "/", Header: http.Header{}}, 404, unknown, "3552371480"},
 		{"OPTIONS", &Request{Method: "OPTIONS", Path: "/", Header: http.Header{}}, 404, unknown, "3552371480"},
-		{"OPTIONS with CORS off", &Request{Method: "OPTIONS", Path: "/", Header: http.Header{"Origin": {"https://a"}}}, 404, unknown, "3552371480"},
 		{"JSON 1.1", post("ListTables", "{}", "Content-Type", "application/x-amz-json-1.1"), 404, unknown, "3552371480"},
 		{"no content type", post("ListTables", "{}", "Content-Type", ""), 404, unknown, "3552371480"},
 	} {
@@ -344,8 +344,8 @@ func TestAcceptsGzip(t *testing.T) {
 }
 
 func TestCORS(t *testing.T) {
-	any := newTestServer(t, Options{CORS: []string{"*"}})
-	one := newTestServer(t, Options{CORS: []string{"https://a.example"}})
+	any := newTestServer(t, Options{Pages: browser.Rules{Origins: []string{"*"}}})
+	one := newTestServer(t, Options{Pages: browser.Rules{Origins: []string{"https://a.example"}}})
 	off := newTestServer(t, Options{})
 	const allow = "Access-Control-Allow-Origin"
 	want(t, call(any, "ListTables", "{}", "Origin", "https://b.example").header.Get(allow), "*")
@@ -355,15 +355,15 @@ func TestCORS(t *testing.T) {
 	want(t, call(one, "ListTables", "{}", "Origin", "https://b.example").header.Get(allow), "")
 	want(t, call(off, "ListTables", "{}", "Origin", "https://b.example").header.Get(allow), "")
 
-	preflight := &Request{Method: "OPTIONS", Path: "/", Header: http.Header{"Origin": {"https://a.example"},
+	preflight := &Request{Method: "OPTIONS", Path: "/", Host: "localhost", Header: http.Header{"Origin": {"https://a.example"},
 		"Access-Control-Request-Headers": {"x-amz-target"}, "Access-Control-Request-Method": {"POST"}}}
 	got := do(one, preflight)
 	if got.status != 200 || got.body != "" || got.header.Get("Access-Control-Allow-Headers") != "x-amz-target" ||
 		got.header.Get("Access-Control-Allow-Methods") != "POST" || got.header.Get("Access-Control-Max-Age") != "172800" {
 		t.Errorf("%+v", got)
 	}
-	preflight.Path = "/_mayfly/clock"
-	if got := do(any, preflight); got.status != 404 || got.header.Get(allow) != "" {
+	preflight.Header.(http.Header).Set("Origin", "https://b.example")
+	if got := do(one, preflight); got.status != 403 || got.header.Get(allow) != "" {
 		t.Errorf("%+v", got)
 	}
 }

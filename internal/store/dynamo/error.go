@@ -26,6 +26,7 @@ const (
 	CodeIncompleteSignature    Code = "IncompleteSignatureException"
 	CodeInvalidSignature       Code = "InvalidSignatureException"
 	CodeUnrecognizedClient     Code = "UnrecognizedClientException"
+	CodeAccessDenied           Code = "AccessDeniedException"
 )
 
 // Error is an error that the DynamoDB API defines. Code and message are part of the wire contract.

@@ -24,6 +24,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/mayflydb/mayfly/internal/front/admin"
+	"github.com/mayflydb/mayfly/internal/front/browser"
 	"github.com/mayflydb/mayfly/internal/front/routes"
 	"github.com/mayflydb/mayfly/internal/front/wire"
 	"github.com/mayflydb/mayfly/internal/work/consume"
@@ -54,6 +55,8 @@ type Options struct {
 	// Aside names a host that runs the declared triggers only, beside others that it need not know.
 	// Hosts of one name share the triggers and must have the same targets. Default: all work runs.
 	Aside string
+
+	Pages browser.Rules // of a Worker, for web pages that call it
 
 	Leases   lease.Options
 	Registry consume.Registry          // the embedded database's

@@ -35,7 +35,7 @@ func NewWorker(o Options, credentials ...sigv4.Credential) *Worker {
 	}
 	w.server = wire.New(wire.Options{
 		Routes: further, Actions: named, MountedOnly: true, Now: w.now, Verifier: verifier,
-		Region: o.Region, Observe: w.request, Logger: w.host.o.Logger,
+		Region: o.Region, Pages: o.Pages, Observe: w.request, Logger: w.host.o.Logger,
 	})
 	return w
 }
@@ -47,7 +47,7 @@ func (w *Worker) Run(ctx context.Context) error { return w.host.Run(ctx) }
 // be moved.
 func (w *Worker) Handler() http.Handler {
 	health := admin.Handler(admin.Options{
-		Metrics: w.metrics, Signed: w.server.Signed,
+		Metrics: w.metrics, Signed: w.server.Signed, Hosts: w.server.Pages.Hosts,
 		Clock: admin.Clock{State: func() admin.ClockState { return admin.ClockState{Now: w.now(), Rate: 1} }},
 	})
 	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
