@@ -46,9 +46,9 @@ func refuse(e *dynamo.Error) answer {
 	switch e.Code {
 	case dynamo.CodeValidation:
 		namespace = "com.amazon.coral.validate#"
-	case dynamo.CodeSerialization, dynamo.CodeUnknownOperation:
+	case dynamo.CodeSerialization, dynamo.CodeUnknownOperation, dynamo.CodeAccessDenied:
 		namespace, member = "com.amazon.coral.service#", "Message"
-	case dynamo.CodeMissingAuthToken, dynamo.CodeIncompleteSignature, dynamo.CodeInvalidSignature, dynamo.CodeUnrecognizedClient, codeDenied:
+	case dynamo.CodeMissingAuthToken, dynamo.CodeIncompleteSignature, dynamo.CodeInvalidSignature, dynamo.CodeUnrecognizedClient:
 		namespace = "com.amazon.coral.service#"
 	case dynamo.CodeInternal:
 		status = http.StatusInternalServerError

@@ -21,6 +21,7 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 
 	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/front/browser"
 	"github.com/mayflydb/mayfly/internal/front/intake"
 	"github.com/mayflydb/mayfly/internal/front/sigv4"
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
@@ -75,7 +76,6 @@ const (
 	headerWait     = "X-Mayfly-Wait-Ms" // asks mayfly's GetRecords to wait for a record
 	serviceDynamo  = "dynamodb"
 	regionDefault  = "us-east-1"
-	codeDenied     = "AccessDeniedException"
 	connectionsMax = 256
 	answerTimeout  = time.Minute
 )
@@ -143,11 +143,18 @@ func newClient() *http.Client {
 }
 
 // ServeHTTP answers a request: a POST with X-Amz-Target, or GET / as a health check, which
-// fails while the endpoint's clock is in doubt. It refuses a
-// request with an Origin header, and one with a body of more than 16 MB. Of more than 1,024
-// requests at once, some wait.
+// fails while the endpoint's clock is in doubt. It refuses a body of more than 16 MB. Of more than
+// 1,024 requests at once, some wait.
+//
+// It refuses all requests of web pages, because it would sign them with its own credentials and has
+// no page of its own. The user of a browser can open the health check, at an address or localhost.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method == http.MethodGet && r.URL.Path == "/" {
+	health := r.Method == http.MethodGet && r.URL.Path == "/"
+	if browser.Sent(r.Method, r.Header) && !(health && browser.Rules{}.Check(r.Method, r.Host, r.Header) == nil) {
+		respond(w, refuse(&dynamo.Error{Code: dynamo.CodeAccessDenied, Message: "web pages cannot use this proxy; call it from a program"}))
+		return
+	}
+	if health {
 		w.Header().Set("Content-Type", "text/plain")
 		if err := p.rewriter.time.doubt(); err != nil {
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -159,12 +166,6 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if r.Method != http.MethodPost || r.Header.Get(headerTarget) == "" {
 		respond(w, refuse(&dynamo.Error{Code: dynamo.CodeUnknownOperation, Message: "a request must be a POST with " + headerTarget}))
-		return
-	}
-	if origin := r.Header.Get("Origin"); origin != "" {
-		// DynamoDB's clients send no Origin. A web page in a browser on this machine does, and
-		// would use the proxy's credentials.
-		respond(w, refuse(&dynamo.Error{Code: codeDenied, Message: "web pages may not use this proxy; the request comes from a page of " + origin}))
 		return
 	}
 	var body bytes.Buffer
