@@ -2,7 +2,6 @@ package planner
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"html"
@@ -10,12 +9,12 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mayflydb/mayfly/internal/testkit"
 )
 
 // harness loads each page into frames of several widths, measures the layout, and leaves the
@@ -97,10 +96,6 @@ type measured struct {
 // one. Its charts have shapes, texts neither overlap nor end at an edge, colors have enough
 // contrast, and the page requests no resource.
 func TestPageInABrowser(t *testing.T) {
-	chromium, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skip("chromium is not installed: it is Debian's package of that name")
-	}
 	pages := []struct {
 		of     string
 		w      Workload
@@ -128,7 +123,7 @@ func TestPageInABrowser(t *testing.T) {
 	defer server.Close()
 
 	for scheme, dark := range map[string]bool{"light": false, "dark": true} {
-		frames := browse(t, chromium, fmt.Sprintf("%s/?%d", server.URL, len(pages)), dark)
+		frames := browse(t, fmt.Sprintf("%s/?%d", server.URL, len(pages)), dark)
 		if len(frames) != 2*len(pages) {
 			t.Fatalf("%d frames", len(frames))
 		}
@@ -145,33 +140,18 @@ func TestPageInABrowser(t *testing.T) {
 }
 
 // browse returns the measures, and fails if the browser's console has messages.
-func browse(t *testing.T, chromium, url string, dark bool) (frames []measured) {
+func browse(t *testing.T, url string, dark bool) (frames []measured) {
 	t.Helper()
-	profile, err := os.MkdirTemp("", "mayfly-chromium-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(profile) // the browser may still be writing, and leftovers are no failure
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
 	scheme := map[bool]int{true: 0, false: 1}[dark] // Blink's numbers
-	// The sandbox does not work for root, the user of CI; the page is ours.
-	command := exec.CommandContext(ctx, chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking", "--disable-component-update", "--disable-sync",
-		"--no-first-run", "--enable-logging=stderr", "--user-data-dir="+profile, fmt.Sprintf("--blink-settings=preferredColorScheme=%d", scheme), "--window-size=1700,1000",
-		"--virtual-time-budget=10000", "--dump-dom", url)
-	var out, log bytes.Buffer
-	command.Stdout, command.Stderr, command.WaitDelay = &out, &log, 10*time.Second
-	if err := command.Run(); err != nil {
-		t.Fatalf("%v\n%s", err, &log)
-	}
-	for line := range strings.Lines(log.String()) {
+	document, log := testkit.Browse(t, url, "--virtual-time-budget=10000", fmt.Sprintf("--blink-settings=preferredColorScheme=%d", scheme), "--window-size=1700,1000")
+	for line := range strings.Lines(log) {
 		if strings.Contains(line, "CONSOLE") {
 			t.Errorf("the console says %s", line)
 		}
 	}
-	found := regexp.MustCompile(`(?s)<pre id="measures">(.*?)</pre>`).FindStringSubmatch(out.String())
+	found := regexp.MustCompile(`(?s)<pre id="measures">(.*?)</pre>`).FindStringSubmatch(document)
 	if found == nil {
-		t.Fatalf("nothing was measured:\n%s\n%s", &out, &log)
+		t.Fatalf("nothing was measured:\n%s\n%s", document, log)
 	}
 	if err := json.Unmarshal([]byte(html.UnescapeString(found[1])), &frames); err != nil {
 		t.Fatal(err)
