@@ -6,6 +6,8 @@ import (
 	"net"
 	"strconv"
 	"syscall"
+
+	"github.com/mayflydb/mayfly/internal/front/browser"
 )
 
 // listen returns a listener for a port. Port 0 selects a free one.
@@ -41,6 +43,27 @@ func (f accessFlags) check(host string, insecure bool) error {
 		return misused(errors.New("--access-key and --secret-key need each other"), "set both, or neither")
 	}
 	return checkExposure(host, f.AccessKey != "", insecure)
+}
+
+// pageFlags are the web pages that may call a server, besides its own at an address or localhost.
+type pageFlags struct {
+	CORS      []string `name:"cors" help:"Origins whose web pages may call the APIs, or *. Default: none." placeholder:"ORIGIN"`
+	AllowHost []string `help:"Further host names under which web pages may call the server. Default: IP addresses and localhost only. Programs may use any name." placeholder:"NAME"`
+}
+
+// rules returns the rules that the flags set. mayfly.Open makes the same checks.
+func (f pageFlags) rules() (browser.Rules, error) {
+	for _, origin := range f.CORS {
+		if err := browser.CheckOrigin(origin); err != nil {
+			return browser.Rules{}, misused(fmt.Errorf("--cors: %w", err), "mayfly worker --help")
+		}
+	}
+	for _, name := range f.AllowHost {
+		if err := browser.CheckHost(name); err != nil {
+			return browser.Rules{}, misused(fmt.Errorf("--allow-host: %w", err), "mayfly worker --help")
+		}
+	}
+	return browser.Rules{Hosts: f.AllowHost, Origins: f.CORS}, nil
 }
 
 // checkExposure returns an error if the server would be open to the network without credentials,

@@ -17,11 +17,11 @@ import (
 type serveCommand struct {
 	Config configFlag `help:"YAML or JSON file that sets any of these flags by name. The command line and the environment override it." placeholder:"FILE"`
 
-	Port           int      `help:"Port to listen on; 0 chooses a free one and prints it." default:"8000"`
-	Host           string   `help:"Address to listen on." default:"127.0.0.1"`
-	InsecureListen bool     `help:"Allow an address that other machines can reach without credentials."`
-	CORS           []string `name:"cors" help:"Origins whose web pages may call the API, or *. Default: none." placeholder:"ORIGIN"`
+	Port           int    `help:"Port to listen on; 0 chooses a free one and prints it." default:"8000"`
+	Host           string `help:"Address to listen on." default:"127.0.0.1"`
+	InsecureListen bool   `help:"Allow an address that other machines can reach without credentials."`
 	accessFlags
+	pageFlags
 
 	Data       string            `help:"Directory of the database, created if missing. Default: keep everything in memory." placeholder:"DIR"`
 	Memory     bool              `help:"Keep everything in memory."`
@@ -119,6 +119,7 @@ func (c serveCommand) options() (mayfly.Options, error) {
 		Region:          c.Region,
 		Account:         c.Account,
 		CORS:            c.CORS,
+		AllowHosts:      c.AllowHost,
 		StreamRetention: c.Retention,
 		HoldBytes:       int64(c.HoldBytes),
 		Shards:          c.Shards,

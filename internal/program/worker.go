@@ -21,6 +21,7 @@ type workerCommand struct {
 	Host           string `help:"Address to listen on." default:"127.0.0.1"`
 	InsecureListen bool   `help:"Allow an address that other machines can reach without credentials."`
 	accessFlags
+	pageFlags
 
 	targetFlags
 	Triggers  string `help:"YAML or JSON file of triggers, in addition to those made through the API. See docs/triggers.md." placeholder:"FILE"`
@@ -49,6 +50,10 @@ func (c workerCommand) Run(ctx context.Context, s streams) error {
 	if err := c.accessFlags.check(c.Host, c.InsecureListen); err != nil {
 		return err
 	}
+	pages, err := c.pageFlags.rules()
+	if err != nil {
+		return err
+	}
 	e, err := c.connect(ctx, serviceDynamoDB)
 	if err != nil {
 		return err
@@ -63,6 +68,7 @@ func (c workerCommand) Run(ctx context.Context, s streams) error {
 	defer listener.Close()
 	o := host.Options{
 		Account: c.Account, Unmapped: c.Unmapped == mayfly.UnmappedAccept, CatchUp: schedules.CatchUp(c.CatchUp),
+		Pages: pages,
 	}
 	var shut func() error
 	if o.Targets, shut, err = openTargets(ctx, c.Targets, c.logger(s.err), listener.Addr().String()); err != nil {
