@@ -638,7 +638,7 @@ var dynamoExamples = []example{
 	{
 		page:       "DynamoDB, Identity-based policies, example 1: any action on a table",
 		statements: `[{"Sid": "AllAPIActionsOnBooks", "Effect": "Allow", "Action": "dynamodb:*", "Resource": "` + books + `"}]`,
-		asks:       []ask{{db("DeleteTable", books), allowed}, {on("DynamoDB:deletetable", books), allowed}, {db("DeleteTable", music), refused}, {on("s3:GetObject", books), refused}},
+		asks:       []ask{{db("DeleteTable", books), allowed}, {on("DynamoDB:deletetable", books), allowed}, {db("DeleteTable", music), refused}, {db("DeleteTable", owner+"table/books"), refused}, {on("s3:GetObject", books), refused}},
 	},
 	{
 		page:       "DynamoDB, Identity-based policies, example 4: a table and its indexes",

@@ -53,9 +53,7 @@ func compile(text string, wildcards, variables bool) (pattern, error) {
 			}
 			open, size = open.with(a), end+1
 		case wildcards && c == '*':
-			if len(p.segments) == 0 || len(open) > 0 { // two stars in a row are one
-				p.segments, open = append(p.segments, open), nil
-			}
+			p.segments, open = append(p.segments, open), nil
 		case wildcards && c == '?':
 			open = append(open, atom{kind: anyAtom})
 		default:
