@@ -56,8 +56,13 @@ func compile(text string, wildcards, variables bool) (pattern, error) {
 			p.segments, open = append(p.segments, open), nil
 		case wildcards && c == '?':
 			open = append(open, atom{kind: anyAtom})
-		default:
-			open = open.with(atom{text: text[i : i+1]})
+		default: // up to the next character that may be special
+			if next := strings.IndexAny(text[i+1:], "*?$"); next >= 0 {
+				size += next
+			} else {
+				size = len(text) - i
+			}
+			open = open.with(atom{text: text[i : i+size]})
 		}
 		i += size
 	}
