@@ -3,7 +3,7 @@
 // Parse reads an identity policy, which belongs to a user, and ParseResource reads a resource
 // policy, which belongs to a table or stream and names its principals. Decide judges a Request:
 //
-//	a Deny statement that applies, in any policy   → refused, whatever else applies
+//	a Deny statement that applies, in any policy   → refused, even if an Allow statement applies
 //	otherwise an Allow statement, in either kind   → allowed
 //	otherwise                                      → refused
 //
@@ -34,9 +34,10 @@ package policy
 
 // Limits of a policy. IAM's own are 2 to 10 KB, and DynamoDB's 20 KB for a resource policy.
 const (
-	sizeMax        = 32 << 10 // bytes of text
-	statementsMax  = 200
-	patternsMax    = 1000 // actions, resources, principals and condition values; an ARN's parts in a condition count each
+	sizeMax       = 32 << 10 // bytes of text
+	statementsMax = 200
+	// actions, resources, principals and condition values; an ARN in a condition counts six times
+	patternsMax    = 1000
 	patternSizeMax = 2048 // bytes
 )
 
