@@ -14,6 +14,9 @@ func TestLimits(t *testing.T) {
 	actions := func(n int) string { // with the resource, n + 1 patterns
 		return `{"Statement": {"Effect": "Allow", "Resource": "*", "Action": [` + strings.TrimSuffix(strings.Repeat(`"a:*",`, n), ",") + `]}}`
 	}
+	floating := func(n int) string {
+		return `{"Version": "2012-10-17", "Statement": {"Effect": "Allow", "Action": "*", "Resource": ["arn:aws:a:::?*` + strings.Repeat("?", n-1) + `*?", "arn:aws:a:::?*${aws:userid}*?"]}}`
+	}
 	pad := func(n int) string { return statements(1) + strings.Repeat(" ", n-len(statements(1))) }
 	for _, c := range []struct {
 		name, within, beyond, want string
@@ -21,6 +24,7 @@ func TestLimits(t *testing.T) {
 		{"size", pad(sizeMax), pad(sizeMax + 1), "the policy has 32769 bytes; the limit is 32768: split it"},
 		{"statements", statements(statementsMax), statements(statementsMax + 1), "Statement: 201 statements are too many; the limit is 200"},
 		{"patterns", actions(patternsMax - 1), actions(patternsMax), "more than 1000 actions, resources, principals and condition values"},
+		{"floating", floating(floatingMax), floating(floatingMax + 1), "has a question mark or a variable between two stars, and the policy has more than 100 of them"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if _, err := Parse([]byte(c.within)); err != nil {

@@ -12,7 +12,8 @@ type parser struct {
 	policy    *Policy
 	variables bool   // the version has variables
 	at        string // the statement that is read, or "policy"
-	patterns  int
+	patterns  int    // counted against patternsMax
+	floating  int    // counted against floatingMax
 	sids      map[string]bool
 }
 
@@ -78,8 +79,14 @@ func (p *parser) compile(text string, wildcards bool) (pattern, error) {
 		return pattern{}, fmt.Errorf("%q has a variable, and version %s has none; add \"Version\": %q to the policy", text, version2008, version2012)
 	}
 	compiled, err := compile(text, wildcards, p.variables)
+	if err != nil {
+		return pattern{}, err
+	}
 	compiled.variables(func(a *atom) { p.policy.keys |= 1 << a.variable })
-	return compiled, err
+	if p.floating += compiled.floating(); p.floating > floatingMax {
+		return pattern{}, fmt.Errorf("%q has a question mark or a variable between two stars, and the policy has more than %d of them; split it into several policies", text, floatingMax)
+	}
+	return compiled, nil
 }
 
 func (p *parser) countPattern() error {

@@ -100,6 +100,18 @@ func variable(inside string) (atom, error) {
 	return atom{kind: variableAtom, variable: k, text: fallback}, nil
 }
 
+// floating returns the number of question marks and variables between two stars.
+func (p *pattern) floating() (n int) {
+	for i, s := range p.segments {
+		for _, a := range s {
+			if i > 0 && i < len(p.segments)-1 && a.kind != literalAtom {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // value returns the text of a literal or variable in a request. It reports false for a variable
 // without a value.
 func (a *atom) value(r *Request) (string, bool) {

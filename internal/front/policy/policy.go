@@ -19,7 +19,8 @@
 // that IAM accepts and that its Access Analyzer reports as errors: a multivalued key without
 // ForAllValues or ForAnyValue, an operator of another type than the key, several Booleans, keys that
 // differ in case only, an incomplete ARN, a variable in a policy of version 2008-10-17. Policies are
-// also bounded in size, and no pattern takes more steps than its length times the text's length.
+// also bounded, so that a decision takes time in proportion to the lengths of the policies and of the
+// request's texts.
 //
 // The oracle is the IAM User Guide: the JSON element reference with its grammar, condition
 // operators, multivalued context keys, variables and tags, policy evaluation logic, and Access
@@ -39,6 +40,8 @@ const (
 	// actions, resources, principals and condition values; an ARN in a condition counts six times
 	patternsMax    = 1000
 	patternSizeMax = 2048 // bytes
+	// question marks and variables between two stars, which are tried at each place of a text
+	floatingMax = 100
 )
 
 // Policy is a parsed policy. It does not change, so any number of goroutines may use it.
