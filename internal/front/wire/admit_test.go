@@ -2,6 +2,7 @@ package wire
 
 import (
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -133,4 +134,26 @@ func TestPackedTakesRoom(t *testing.T) {
 			t.Errorf("a large one with room: %d %s; %d bytes are still taken", a.status, a.body, bodies.Used())
 		}
 	})
+}
+
+// A large body takes a turn before it is read, and every answer gives it back.
+func TestLargeBodyTakesTurn(t *testing.T) {
+	s := newTestServer(t, Options{})
+	call(s, "CreateTable", createT)
+	text := strings.Repeat("x", 300_000)
+	for range 2 * runtime.NumCPU() { // a turn that was kept would be missed by then
+		for operation, body := range map[string]string{
+			"BatchWriteItem":     `{"RequestItems":{"Tab":[{"PutRequest":{"Item":{"k":{"S":"a"},"text":{"S":"` + text + `"}}}}]}}`,
+			"TransactWriteItems": `{"TransactItems":[{"Put":{"TableName":"Tab","Item":{"k":{"S":"b"},"text":{"S":"` + text + `"}}}}]}`,
+			"Scan":               `{"TableName":"Tab"}`,
+			"BatchGetItem":       `{"RequestItems":{"Tab":{"Keys":[{"k":{"S":"a"}},{"k":{"S":"b"}}]}}}`,
+		} {
+			if a := call(s, operation, body); a.status != 200 {
+				t.Fatalf("%s: %d %.200s", operation, a.status, a.body)
+			}
+		}
+		if a := call(s, "BatchWriteItem", `{"RequestItems":{"Tab":[{"PutRequest":`+text+`}]}}`); a.status != 400 {
+			t.Fatalf("a large body that is no JSON: %d %.200s", a.status, a.body)
+		}
+	}
 }

@@ -401,7 +401,7 @@ func TestSerializationErrors(t *testing.T) {
 	} {
 		target, _ := lookUp(targetTables + test.operation)
 		out := newResponse()
-		_, err := (&Server{}).checkAndRun(t.Context(), &Request{Method: "POST", Header: http.Header{"X-Amz-Target": {targetTables + test.operation}}}, out, []byte(test.body))
+		_, err := (&Server{Options: Options{Service: new(service.Service)}}).checkAndRun(t.Context(), &Request{Method: "POST", Header: http.Header{"X-Amz-Target": {targetTables + test.operation}}}, out, []byte(test.body))
 		wantError(t, err, dynamo.CodeSerialization, test.message)
 		if t.Failed() {
 			t.Fatalf("%s %s", target.name, test.body)

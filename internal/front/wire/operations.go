@@ -25,12 +25,12 @@ var operations = map[string]operation{
 	"GetItem":            bind(decodeGetItem, (*service.Service).GetItem, encodeGetItem),
 	"UpdateItem":         bind(decodeUpdateItem, (*service.Service).UpdateItem, encodeWrite),
 	"DeleteItem":         bind(decodeDeleteItem, (*service.Service).DeleteItem, encodeWrite),
-	"Query":              bind(decodeQuery, (*service.Service).Query, encodePage),
-	"Scan":               bind(decodeScan, (*service.Service).Scan, encodePage),
-	"BatchGetItem":       bind(decodeBatchGetItem, (*service.Service).BatchGetItem, encodeBatchGetItem),
-	"BatchWriteItem":     bind(decodeBatchWriteItem, (*service.Service).BatchWriteItem, encodeBatchWriteItem),
-	"TransactGetItems":   bind(decodeTransactGetItems, (*service.Service).TransactGetItems, encodeTransactGetItems),
-	"TransactWriteItems": bind(decodeTransactWriteItems, (*service.Service).TransactWriteItems, encodeTransactWriteItems),
+	"Query":              inTurn(bind(decodeQuery, (*service.Service).Query, encodePage)),
+	"Scan":               inTurn(bind(decodeScan, (*service.Service).Scan, encodePage)),
+	"BatchGetItem":       inTurn(bind(decodeBatchGetItem, (*service.Service).BatchGetItem, encodeBatchGetItem)),
+	"BatchWriteItem":     inTurn(bind(decodeBatchWriteItem, (*service.Service).BatchWriteItem, encodeBatchWriteItem)),
+	"TransactGetItems":   inTurn(bind(decodeTransactGetItems, (*service.Service).TransactGetItems, encodeTransactGetItems)),
+	"TransactWriteItems": inTurn(bind(decodeTransactWriteItems, (*service.Service).TransactWriteItems, encodeTransactWriteItems)),
 	"UpdateTimeToLive":   bind(decodeUpdateTimeToLive, (*service.Service).UpdateTimeToLive, encodeUpdateTimeToLive),
 	"DescribeTimeToLive": bind(decodeTableName, (*service.Service).DescribeTimeToLive, encodeDescribeTimeToLive),
 	"TagResource":        bind(decodeTagResource, (*service.Service).TagResource, nil),
@@ -74,6 +74,19 @@ func bind[In, Out any](
 			object(w, out, encode)
 		}
 		return err
+	}
+}
+
+// inTurn returns an operation that takes turns with others of its kind when it does much work. A
+// large body is much work before it is read.
+func inTurn(do operation) operation {
+	return func(ctx context.Context, s *service.Service, d *decoder, w *writer) error {
+		ctx, turn := s.NewTurn(ctx)
+		defer turn.End()
+		if err := turn.Do(ctx, len(d.body)); err != nil {
+			return err
+		}
+		return do(ctx, s, d, w)
 	}
 }
 

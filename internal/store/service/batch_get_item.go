@@ -30,7 +30,7 @@ func (s *Service) BatchGetItem(ctx context.Context, in *BatchGetItemInput) (*Bat
 	err = s.engine.Read(ctx, func(v *engine.View) error {
 		v.Show(in.Expired)
 		*out = BatchGetItemOutput{}
-		return readBatch(v, gets, out)
+		return readBatch(ctx, v, gets, out)
 	})
 	if err != nil {
 		return nil, apiError(err, "")
@@ -184,12 +184,12 @@ func (g *batchGet) bind(e *engine.Engine) (err error) {
 
 // readBatch reads table after table until all items are read or the answer is full. It puts the
 // keys that are left into Unprocessed, with the other parameters of their table.
-func readBatch(v *engine.View, gets []batchGet, out *BatchGetItemOutput) error {
+func readBatch(ctx context.Context, v *engine.View, gets []batchGet, out *BatchGetItemOutput) error {
 	left := batchGetBytesMax
 	for i := range gets {
 		g := &gets[i]
 		answer := TableItems{Table: g.in.Table}
-		n, err := g.read(v, &answer, &left)
+		n, err := g.read(ctx, v, &answer, &left)
 		if err != nil {
 			return err
 		}
@@ -206,11 +206,14 @@ func readBatch(v *engine.View, gets []batchGet, out *BatchGetItemOutput) error {
 // read reads keys in their order while the answer has room, and returns how many it read. left is
 // the room in bytes. The first item that does not fit sets it to 0, so that later tables read no
 // items either.
-func (g *batchGet) read(v *engine.View, answer *TableItems, left *int) (int, error) {
+func (g *batchGet) read(ctx context.Context, v *engine.View, answer *TableItems, left *int) (int, error) {
 	g.units = 0
-	perBlock := readKind(g.in.ConsistentRead)
+	perBlock, turn := readKind(g.in.ConsistentRead), turnOf(ctx)
 	for i, key := range g.keys {
 		item, size, err := v.Get(g.table, key)
+		if err == nil {
+			err = turn.Do(ctx, size+entryWork)
+		}
 		if err != nil {
 			return i, err
 		}

@@ -50,10 +50,16 @@ func (p *page) read(ctx context.Context, e *engine.Engine) error {
 	if p.fetch {
 		read = e.ReadSnapshot
 	}
+	turn := turnOf(ctx)
 	err := read(ctx, func(v *engine.View) error {
 		v.Show(p.expired)
 		p.reset()
-		return v.Range(p.table, p.rng, func(entry dynamo.Item) (bool, error) { return p.visit(v, entry) })
+		return v.Range(p.table, p.rng, func(entry dynamo.Item) (bool, error) {
+			if err := turn.Do(ctx, len(entry)+entryWork); err != nil {
+				return false, err
+			}
+			return p.visit(v, entry)
+		})
 	})
 	return apiError(err, "")
 }

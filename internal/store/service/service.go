@@ -29,6 +29,7 @@ import (
 	"cmp"
 	"crypto/rand"
 	"encoding/binary"
+	"runtime"
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/store/engine"
@@ -73,6 +74,7 @@ type Service struct {
 	off      func(table string)
 	began    time.Duration // the value of elapsed when the service was made
 	run      uint32        // separates shard iterators of this run from earlier ones
+	turns    chan struct{} // has an element for each Turn that is taken
 }
 
 // New returns the service over an engine. It starts nothing.
@@ -85,6 +87,7 @@ func New(o Options) *Service {
 		expiry:   o.Expiry,
 		elapsed:  o.Elapsed,
 		off:      o.SwitchedOff,
+		turns:    make(chan struct{}, turnsMax(runtime.NumCPU())),
 	}
 	if s.off == nil {
 		s.off = func(string) {}

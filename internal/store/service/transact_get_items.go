@@ -17,11 +17,15 @@ func (s *Service) TransactGetItems(ctx context.Context, in *TransactGetItemsInpu
 	if err := s.bindTransactGets(gets); err != nil {
 		return nil, err
 	}
+	turn := turnOf(ctx)
 	err = s.engine.ReadSnapshot(ctx, func(v *engine.View) (err error) {
 		v.Show(in.Expired)
 		for i := range gets {
 			g := &gets[i]
 			if g.found, g.size, err = v.Get(g.table, g.key); err != nil {
+				return err
+			}
+			if err = turn.Do(ctx, g.size+entryWork); err != nil {
 				return err
 			}
 		}
