@@ -135,7 +135,7 @@ func (db *DB) frontSamples() []admin.Sample {
 	return []admin.Sample{
 		gauge("connections", "Open connections.", float64(db.peers.Open())),
 		gauge("connections_limit", "Most connections at once, so that the store has the file descriptors that it needs.", float64(db.peers.Limit())),
-		counter("connections_closed_idle_total", "Idle connections closed for the places of others.", float64(db.peers.ClosedIdle())),
+		counter("connections_closed_silent_total", "Connections closed for the places of others, because their clients sent nothing for a second, or no whole request.", float64(db.peers.ClosedSilent())),
 		counter("connections_refused_total", "Connections closed at once, because their client's address has three quarters of all.", float64(db.peers.Refused())),
 		gauge("request_body_bytes", "Memory taken by the bodies of requests that are received or processed.", float64(bodies.Used())),
 		gauge("request_body_limit_bytes", "Most memory for the bodies of requests.", float64(bodies.Size())),

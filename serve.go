@@ -26,7 +26,7 @@ import (
 // continues without it.
 //
 // Connections leave the store the file descriptors that it needs. When there are as many as that
-// allows, a new connection takes the place of the longest idle one, or waits. All calls of Serve
+// allows, a new connection takes the place of the longest silent one, or waits. All calls of Serve
 // share the limit.
 //
 // Serve does not close the database. It may run on several listeners at once.

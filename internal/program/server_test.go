@@ -40,9 +40,15 @@ func startListening(dir string, env []string, command string, args ...string) (*
 
 // startPrinting starts a command that prints where it listens.
 func startPrinting(dir string, env []string, args ...string) (*served, error) {
-	s := &served{read: make(chan struct{})}
-	s.command = exec.Command("mayfly", args...)
-	s.command.Dir, s.command.Env, s.command.Stderr = dir, env, &s.log
+	command := exec.Command("mayfly", args...)
+	command.Dir, command.Env = dir, env
+	return startCommand(command)
+}
+
+// startCommand is startPrinting for a prepared command.
+func startCommand(command *exec.Cmd) (*served, error) {
+	s := &served{command: command, read: make(chan struct{})}
+	s.command.Stderr = &s.log
 	stdout, err := s.command.StdoutPipe()
 	if err != nil {
 		return nil, err

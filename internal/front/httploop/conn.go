@@ -217,19 +217,21 @@ func (c *conn) idle() bool {
 }
 
 // read waits for more bytes, until the deadline, and returns nil if there are some. The server may
-// close an idle connection meanwhile; read then returns net.ErrClosed.
+// close the connection meanwhile; read then returns net.ErrClosed.
 func (c *conn) read() error {
-	idle := c.idle()
+	idle, state := c.idle(), receiving
 	if idle {
-		c.rest()
-		if c.server.stopping.Load() {
-			return net.ErrClosed
-		}
+		state = waiting
 	}
+	deadline := c.deadline(idle)
 	c.makeRoom()
-	n, err := c.readUntil(c.deadline(idle))
+	c.state.Store(state)
+	if idle && c.server.stopping.Load() {
+		return net.ErrClosed
+	}
+	n, err := c.readUntil(deadline)
 	c.end += n
-	if idle && !c.state.CompareAndSwap(waiting, busy) {
+	if !c.state.CompareAndSwap(state, busy) {
 		return net.ErrClosed
 	}
 	if n > 0 {
@@ -250,6 +252,7 @@ func (c *conn) deadline(idle bool) time.Time {
 	}
 	if c.begun.IsZero() {
 		c.begun = c.server.Now()
+		c.since.Store(c.begun.UnixNano())
 	}
 	if c.head.size > 0 {
 		return c.begun.Add(requestLimit)
@@ -312,7 +315,7 @@ func (c *conn) answer(ctx context.Context) (more bool) {
 		return false // the client has disconnected, or reads too slowly
 	}
 	c.first, c.last, c.begun, c.skipped, c.head.size, c.admitted = false, now, time.Time{}, 0, 0, false
-	c.since.Store(now.UnixNano())
+	c.answered(now, out.Status < http.StatusBadRequest)
 	return more
 }
 
@@ -327,5 +330,6 @@ func (c *conn) handOver() {
 	unread := slices.Clone(c.in[c.start:c.end])
 	c.free()
 	c.SetDeadline(time.Time{}) // net/http sets its own; if this fails, so does the next read
+	c.state.Store(receiving)
 	c.server.handed.pass(newHandedConn(c.peer, unread))
 }

@@ -1,21 +1,27 @@
 package httploop
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/front/wire"
 )
 
 // Connections limits the connections of the servers that share it. When there are as many as may
-// be, a new one takes the place of the longest idle. Without an idle one it waits. A client's address
-// has at most three quarters of the places, so that others can connect.
+// be, a new one takes the place of a silent one: one whose client has sent nothing for a second, or no
+// whole request. Those that have got no answer go first, then the longest silent. Without a silent
+// one, the new connection waits. The address of another machine has at most three quarters of the
+// places, so that others can connect.
 type Connections struct {
 	limit   int
-	closed  atomic.Int64 // idle ones, for the place
+	closed  atomic.Int64 // silent ones, for the place
 	refused atomic.Int64 // because of their address's share
-	crowded atomic.Bool  // a new connection waits for a place
 	freed   chan struct{}
 
 	mu struct {
@@ -43,19 +49,23 @@ func (c *Connections) Open() int {
 	return len(c.mu.peers)
 }
 
-// ClosedIdle returns the number of idle connections that were closed for the places of others.
-func (c *Connections) ClosedIdle() int64 { return c.closed.Load() }
+// ClosedSilent returns the number of silent connections that were closed for the places of others.
+func (c *Connections) ClosedSilent() int64 { return c.closed.Load() }
 
 // Refused returns the number of connections that were closed at once because their client had too
 // many.
 func (c *Connections) Refused() int64 { return c.refused.Load() }
 
-// The states of a connection.
+// The states of a connection. The server may close one that waits or receives at any moment.
 const (
-	waiting int32 = iota // for the first byte of a request: the server may close it at any moment
-	busy                 // with a request
-	closed               // while waiting, by the server
+	waiting   int32 = iota // for the first byte of a request
+	receiving              // the rest of a request
+	busy                   // with a whole request
+	closed                 // by the server
 )
+
+// silentFor is the time after which a connection that waits or receives counts as silent.
+const silentFor = time.Second
 
 // peer is an accepted connection with its place. Closing it frees the place.
 type peer struct {
@@ -63,8 +73,10 @@ type peer struct {
 	of     *Connections
 	server *server
 	from   string // the client's address, without its port
+	here   bool   // the client is on this machine
 	state  atomic.Int32
 	since  atomic.Int64 // when it was accepted or last answered, in Unix nanoseconds
+	served atomic.Bool  // a request has succeeded
 	ended  sync.Once
 }
 
@@ -74,6 +86,7 @@ func newPeer(s *server, nc net.Conn) *peer {
 		if p.from, _, _ = net.SplitHostPort(at.String()); p.from == "" {
 			p.from = at.String()
 		}
+		p.here = wire.IsLocal(at.String())
 	}
 	return p
 }
@@ -86,52 +99,44 @@ func (p *peer) Close() error {
 
 func (p *peer) leave() { p.ended.Do(func() { p.of.remove(p) }) }
 
-// rest marks the connection as waiting for a request.
-func (p *peer) rest() {
-	p.state.Store(waiting)
-	if p.of.crowded.Load() {
-		p.of.signal()
+// answered notes an answer, and whether it was a success.
+func (p *peer) answered(now time.Time, success bool) {
+	p.since.Store(now.UnixNano())
+	if success && !p.served.Load() {
+		p.served.Store(true)
 	}
 }
 
 // closeIdle closes the connection if it waits for a request.
-func (p *peer) closeIdle() bool {
-	idle := p.state.CompareAndSwap(waiting, closed)
-	if idle {
+func (p *peer) closeIdle() bool { return p.closeIf(waiting) }
+
+// closeSilent closes the connection if it waits for a request, or for the rest of one.
+func (p *peer) closeSilent() bool { return p.closeIf(waiting) || p.closeIf(receiving) }
+
+func (p *peer) closeIf(state int32) bool {
+	ours := p.state.CompareAndSwap(state, closed)
+	if ours {
 		p.Close()
 	}
-	return idle
+	return ours
 }
 
-// place finds a place for a connection. It reports false if the connection's address has too many, or
-// if ctx is done before there is a place.
+// place finds a place for a connection, and waits until there is one. It reports false if the
+// connection's address has too many, or if ctx is done before.
 func (c *Connections) place(ctx context.Context, p *peer) bool {
 	for {
 		placed, tooMany := c.tryPlace(p)
-		if placed {
-			return true
-		}
-		among := ""
-		if tooMany {
-			among = p.from
-		}
 		switch {
-		case c.closeLongestIdle(among) > 0:
-			continue
+		case placed:
+			return true
+		case c.closeSilent(p, tooMany) > 0:
 		case tooMany:
 			c.refused.Add(1)
 			return false
-		}
-		c.crowded.Store(true)
-		if placed, _ = c.tryPlace(p); placed { // freed before crowded was set
-			c.crowded.Store(false)
-			return true
-		}
-		select {
-		case <-c.freed:
-			c.crowded.Store(false)
-		case <-ctx.Done():
+		case ctx.Err() != nil:
 			return false
+		default:
+			clock.Pause(silentFor/10, c.freed) // others may have become silent then
 		}
 	}
 }
@@ -140,7 +145,7 @@ func (c *Connections) place(ctx context.Context, p *peer) bool {
 func (c *Connections) tryPlace(p *peer) (placed, tooMany bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.mu.addresses[p.from] >= c.limit-c.limit/4 {
+	if !p.here && c.mu.addresses[p.from] >= c.limit-c.limit/4 {
 		return false, true
 	}
 	if len(c.mu.peers) >= c.limit {
@@ -151,18 +156,27 @@ func (c *Connections) tryPlace(p *peer) (placed, tooMany bool) {
 	return true, false
 }
 
-// closeLongestIdle closes the connections that have been idle longest, of an address or of all, and
-// returns how many it closed. It closes several at once, since it has to look at all.
-func (c *Connections) closeLongestIdle(from string) (n int) {
-	var idle []*peer
+// closeSilent closes silent connections, of all clients or only of a new connection's address, and
+// returns how many. It closes several at once, since it has to look at all.
+func (c *Connections) closeSilent(of *peer, own bool) (n int) {
+	latest := of.server.Now().Add(-silentFor).UnixNano()
+	var silent []*peer
 	c.each(func(p *peer) {
-		if (from == "" || p.from == from) && p.state.Load() == waiting {
-			idle = append(idle, p)
+		if (!own || p.from == of.from) && p.state.Load() <= receiving && p.since.Load() <= latest {
+			silent = append(silent, p)
 		}
 	})
-	slices.SortFunc(idle, func(a, b *peer) int { return int(min(max(a.since.Load()-b.since.Load(), -1), 1)) })
-	for _, p := range idle {
-		if p.closeIdle() {
+	slices.SortFunc(silent, func(a, b *peer) int {
+		if a.served.Load() != b.served.Load() {
+			if b.served.Load() {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(a.since.Load(), b.since.Load())
+	})
+	for _, p := range silent {
+		if p.closeSilent() {
 			n++
 		}
 		if n > c.limit/64 {

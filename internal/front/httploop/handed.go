@@ -2,6 +2,7 @@ package httploop
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"net"
 	"net/http"
@@ -68,23 +69,61 @@ func (s *server) handedState(nc net.Conn, state http.ConnState) {
 	}
 	switch state {
 	case http.StateActive:
-		p.state.CompareAndSwap(waiting, busy)
+		if p.state.CompareAndSwap(waiting, receiving) {
+			p.since.Store(s.Now().UnixNano())
+		}
 	case http.StateIdle:
-		p.since.Store(s.Now().UnixNano())
-		p.rest()
+		p.state.Store(waiting)
 	case http.StateClosed, http.StateHijacked:
 		p.leave()
 	}
 }
 
+type peerKey struct{}
+
+// connContext lets a request find its connection.
+func (s *server) connContext(ctx context.Context, nc net.Conn) context.Context {
+	return context.WithValue(ctx, peerKey{}, s.Connections.find(nc))
+}
+
 // paced returns next with a limit on the time that a client takes to read the next part of an
-// answer.
+// answer. It keeps account of the state of the connection.
 func (s *server) paced(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p := &pacedWriter{ResponseWriter: w, server: s, control: http.NewResponseController(w)}
-		p.extend()
-		next.ServeHTTP(p, r)
+		out := &pacedWriter{ResponseWriter: w, server: s, control: http.NewResponseController(w)}
+		out.extend()
+		p, _ := r.Context().Value(peerKey{}).(*peer)
+		if p == nil { // net/http serves the connection without the loop
+			next.ServeHTTP(out, r)
+			return
+		}
+		p.begin()
+		if r.ProtoMajor == 1 && r.Body != http.NoBody { // HTTP/2 has several requests at once
+			r = r.WithContext(r.Context()) // a copy: net/http wants its own body back
+			r.Body = &peerBody{r.Body, p}
+		}
+		next.ServeHTTP(out, r)
+		p.answered(s.Now(), !out.failed)
 	})
+}
+
+// begin marks the connection as busy, unless it is closed already.
+func (p *peer) begin() {
+	if !p.state.CompareAndSwap(receiving, busy) {
+		p.state.CompareAndSwap(waiting, busy)
+	}
+}
+
+// peerBody is a request's body whose reader waits for the client.
+type peerBody struct {
+	io.ReadCloser
+	peer *peer
+}
+
+func (b *peerBody) Read(p []byte) (int, error) {
+	b.peer.state.CompareAndSwap(busy, receiving)
+	defer b.peer.begin()
+	return b.ReadCloser.Read(p)
 }
 
 // pacedWriter is a ResponseWriter whose deadline moves while the client reads.
@@ -92,6 +131,13 @@ type pacedWriter struct {
 	http.ResponseWriter
 	server  *server
 	control *http.ResponseController
+	failed  bool // the status is an error's
+}
+
+// WriteHeader sends the status.
+func (p *pacedWriter) WriteHeader(status int) {
+	p.failed = status >= http.StatusBadRequest
+	p.ResponseWriter.WriteHeader(status)
 }
 
 func (p *pacedWriter) extend() {

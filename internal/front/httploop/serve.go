@@ -117,6 +117,7 @@ func newServer(o Options, requests context.Context, addr net.Addr) *server {
 	s.fallback = &http.Server{
 		Handler:           s.paced(o.Fallback),
 		ConnState:         s.handedState,
+		ConnContext:       s.connContext,
 		ReadHeaderTimeout: headerLimit,
 		ReadTimeout:       requestLimit,
 		IdleTimeout:       idleLimit,
