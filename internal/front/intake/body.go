@@ -69,16 +69,22 @@ func readUnknown(b *bytes.Buffer, r *http.Request, limit int64, admit Admit) (ho
 }
 
 // Refuse answers a request whose body has not been read, by calling answer. Then it reads the rest
-// of the body, up to DrainMax and DrainLimit from now: a client that sends all of its request before it reads would
-// otherwise find the connection closed, and no answer.
+// of the body, up to DrainMax and DrainLimit from now: a client that sends all of its request before
+// it reads would otherwise find the connection closed, and no answer. A client that asked whether to
+// send the body (Expect: 100-continue) has its answer.
+//
+// An HTTP/1 connection ends with the answer. In full duplex, net/http would take what is left of the
+// body for the next request.
 func Refuse(w http.ResponseWriter, r *http.Request, now time.Time, answer func()) {
-	to := http.NewResponseController(w)
-	duplex := r.ProtoMajor == 1 && to.EnableFullDuplex() == nil
-	answer()
-	if !duplex || to.Flush() != nil {
-		return // HTTP/2 tells the client to stop
+	if r.ProtoMajor != 1 {
+		answer() // HTTP/2 tells the client to stop
+		return
 	}
-	if to.SetReadDeadline(now.Add(DrainLimit)) == nil {
-		_, _ = io.CopyN(io.Discard, r.Body, DrainMax) // an error ends the connection anyway
+	w.Header().Set("Connection", "close")
+	to := http.NewResponseController(w)
+	drain := r.Header.Get("Expect") == "" && to.EnableFullDuplex() == nil
+	answer()
+	if drain && to.Flush() == nil && to.SetReadDeadline(now.Add(DrainLimit)) == nil {
+		_, _ = io.CopyN(io.Discard, r.Body, DrainMax) // the connection ends in any case
 	}
 }
