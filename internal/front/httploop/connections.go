@@ -3,6 +3,7 @@ package httploop
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"net"
 	"slices"
 	"sync"
@@ -27,15 +28,15 @@ type Connections struct {
 	mu struct {
 		sync.Mutex
 		peers     map[*peer]struct{}
-		addresses map[string]int     // connections by the client's address
-		tls       map[net.Conn]*peer // those that net/http knows by another name
+		addresses map[string]int      // connections by the client's address
+		tls       map[*tls.Conn]*peer // those that net/http knows by another name
 	}
 }
 
 // NewConnections returns a limit of so many connections, at least one.
 func NewConnections(limit int) *Connections {
 	c := &Connections{limit: max(limit, 1), freed: make(chan struct{}, 1)}
-	c.mu.peers, c.mu.addresses, c.mu.tls = map[*peer]struct{}{}, map[string]int{}, map[net.Conn]*peer{}
+	c.mu.peers, c.mu.addresses, c.mu.tls = map[*peer]struct{}{}, map[string]int{}, map[*tls.Conn]*peer{}
 	return c
 }
 
@@ -151,6 +152,7 @@ func (c *Connections) tryPlace(p *peer) (placed, tooMany bool) {
 	if len(c.mu.peers) >= c.limit {
 		return false, false
 	}
+	p.since.Store(p.server.Now().UnixNano())
 	c.mu.peers[p] = struct{}{}
 	c.mu.addresses[p.from]++
 	return true, false
@@ -198,10 +200,10 @@ func (c *Connections) each(f func(*peer)) {
 }
 
 // rename notes that net/http knows a connection by its own name, without the peer.
-func (c *Connections) rename(p *peer) {
+func (c *Connections) rename(p *peer, secure *tls.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.mu.tls[p.Conn] = p
+	c.mu.tls[secure] = p
 }
 
 // find returns the place of a connection of net/http, or nil.
@@ -209,9 +211,10 @@ func (c *Connections) find(nc net.Conn) *peer {
 	if handed, ok := nc.(*handedConn); ok {
 		return handed.peer
 	}
+	secure, _ := nc.(*tls.Conn)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.mu.tls[nc]
+	return c.mu.tls[secure]
 }
 
 func (c *Connections) remove(p *peer) {
@@ -221,7 +224,9 @@ func (c *Connections) remove(p *peer) {
 		return
 	}
 	delete(c.mu.peers, p)
-	delete(c.mu.tls, p.Conn)
+	if secure, ok := p.Conn.(*tls.Conn); ok {
+		delete(c.mu.tls, secure)
+	}
 	if c.mu.addresses[p.from]--; c.mu.addresses[p.from] == 0 {
 		delete(c.mu.addresses, p.from)
 	}

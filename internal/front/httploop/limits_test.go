@@ -88,6 +88,7 @@ func TestShareOfAddress(t *testing.T) {
 			c := b.connectFrom("a")
 			c.send("POST / HTTP/1.1\r\n")
 			slow = append(slow, c)
+			time.Sleep(time.Millisecond)
 		}
 		if c := b.connectFrom("a"); !c.isClosed() || b.connections.Refused() != 1 {
 			t.Errorf("refused: %d", b.connections.Refused())

@@ -162,12 +162,11 @@ func (s *server) start(ctx context.Context, nc net.Conn) {
 		p.Close()
 		return
 	}
-	p.since.Store(s.Now().UnixNano())
 	if tcp, ok := nc.(*net.TCPConn); ok {
 		tcp.SetKeepAliveConfig(keepAlive) // without it, only such a connection lives longer
 	}
 	if secure, ok := nc.(*tls.Conn); ok {
-		s.Connections.rename(p)
+		s.Connections.rename(p, secure)
 		s.running.Go(func() { s.handed.pass(secure) }) // TLS is expensive anyway, and may become HTTP/2
 	} else if s.Do == nil {
 		s.running.Go(func() { s.handed.pass(newHandedConn(p, nil)) })
