@@ -18,7 +18,7 @@ import (
 
 const (
 	roomMin  = 4 << 10                   // bytes of a connection's first buffer
-	roomKept = intake.SmallMax + headMax // bytes of a buffer for a small body and its head
+	roomKept = intake.SmallMax + headMax // bytes of a pooled buffer, for a small body and its head
 )
 
 // conn is a connection that the loop serves. Only its own goroutine uses it, apart from the peer.
@@ -90,13 +90,18 @@ func (c *conn) next() bool {
 }
 
 // giveUp ends a connection whose client sends no more. net/http knows the answer to an incomplete
-// request, and how long to wait for the rest of its head.
+// head, and how long to wait for the rest of it. A part of a body stays here: net/http would need
+// room for it a second time.
 func (c *conn) giveUp(err error) {
 	switch late := errors.Is(err, os.ErrDeadlineExceeded); {
 	case c.idle() || !late && !errors.Is(err, io.EOF):
 		c.Close()
-	case late && c.head.size > 0:
-		_ = c.write(&wire.Response{Status: http.StatusRequestTimeout}, true, c.server.Now()) // it is closed anyway
+	case c.head.size > 0:
+		status := http.StatusBadRequest
+		if late {
+			status = http.StatusRequestTimeout
+		}
+		_ = c.write(&wire.Response{Status: status}, late, c.server.Now()) // it is closed anyway
 		c.Close()
 	default:
 		c.handOver()
@@ -142,8 +147,10 @@ func (c *conn) free() {
 // rooms holds buffers for bodies of middle size.
 var rooms = sync.Pool{New: func() any { return new([roomKept]byte) }}
 
+// newRoom returns a buffer of at least so many bytes, and less than twice as many: the room that was
+// taken is by the size of the body.
 func newRoom(size int) []byte {
-	if size <= headMax || size > roomKept {
+	if size <= roomKept/2 || size > roomKept {
 		return make([]byte, size)
 	}
 	return rooms.Get().(*[roomKept]byte)[:]
@@ -151,7 +158,7 @@ func newRoom(size int) []byte {
 
 // refuse answers a request whose body has not been read, and closes the connection. Before that it
 // reads the rest of the body, within limits: a client that sends all of its request before it reads
-// would otherwise find no answer.
+// would otherwise find no answer. Meanwhile the server may close the connection like an idle one.
 func (c *conn) refuse(out *wire.Response) {
 	defer c.Close()
 	defer out.Release()
@@ -163,6 +170,7 @@ func (c *conn) refuse(out *wire.Response) {
 		_ = half.CloseWrite() // if it fails, so do the reads
 	}
 	c.SetReadDeadline(c.server.Now().Add(intake.DrainLimit)) // if it fails, so do the reads
+	c.rest()
 	for left > 0 {
 		n, err := c.Conn.Read(c.small)
 		if err != nil {
@@ -280,12 +288,15 @@ func (c *conn) arm(deadline time.Time) {
 	c.SetReadDeadline(deadline) // if it fails, the next read fails too
 }
 
-// makeRoom makes room for more bytes of a head; admit makes that of a body.
+// makeRoom makes room for more bytes of a head; admit makes that of a body. It drops the room of the
+// previous request's body.
 func (c *conn) makeRoom() {
 	pending := c.in[c.start:c.end]
 	switch {
-	case len(pending) == 0:
+	case c.head.size == 0 && len(pending) < len(c.small):
+		c.start, c.end = 0, copy(c.small, pending)
 		c.free()
+		return
 	case len(pending) == len(c.in):
 		c.grow(headMax, nil)
 		return

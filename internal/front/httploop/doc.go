@@ -22,9 +22,9 @@
 //
 // # Time
 //
-// A request that is incomplete a second after its first byte goes to net/http too, which allows
-// [headerLimit] for the headers and [requestLimit] for all of it. So the loop times only idle
-// connections. Setting a deadline costs a third of a system call, so the loop does not set one for
+// A request whose head is incomplete a second after its first byte goes to net/http too, which allows
+// [headerLimit] for the head. The loop itself allows [requestLimit] for the body, so that the room for
+// it is held in one place. Setting a deadline costs a third of a system call, so the loop does not set one for
 // every request: only if it must be earlier, and again if it expires early.
 //
 // # Differences from net/http

@@ -1,9 +1,11 @@
 package httploop
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -171,6 +173,23 @@ func TestSlowReader(t *testing.T) {
 	})
 }
 
+// halfClosed is a connection whose client sends no more than reader has.
+type halfClosed struct {
+	net.Conn
+	reader io.Reader
+}
+
+func (h halfClosed) Read(p []byte) (int, error) { return h.reader.Read(p) }
+
+// A buffer is not much larger than the room that is taken for it.
+func TestNewRoom(t *testing.T) {
+	for _, size := range []int{roomMin + 1, headMax, headMax + 1, roomKept / 2, roomKept/2 + 1, roomKept, roomKept + 1, bodyMax} {
+		if n := len(newRoom(size)); n < size || n >= 2*size {
+			t.Errorf("%d bytes for %d", n, size)
+		}
+	}
+}
+
 // A body that does not fit into the first buffer is read only if the server admits it. The room is
 // released before the answer is read, and also if the rest never comes.
 func TestAdmission(t *testing.T) {
@@ -211,6 +230,38 @@ func TestAdmission(t *testing.T) {
 		if budget.Used() != 0 {
 			t.Errorf("%d bytes are still taken", budget.Used())
 		}
+	})
+	// A client that has closed its sending side, with a part of the body missing.
+	limited(t, 4, admit, nil, func(b *bench) {
+		ours, theirs := net.Pipe()
+		body := post(strings.Repeat("x", bodyMax))
+		b.listener.pass(halfClosed{theirs, strings.NewReader(body[:len(body)-1])})
+		answer, err := http.ReadResponse(bufio.NewReader(ours), nil)
+		synctest.Wait()
+		if err != nil || answer.StatusCode != http.StatusBadRequest || budget.Used() != 0 {
+			t.Errorf("%+v, %v; %d bytes are still taken", answer, err, budget.Used())
+		}
+		if b.passed.Load() != 0 {
+			t.Error("net/http got the part, for which no room is taken any more")
+		}
+	})
+	// Idle connections take no room, not even with the line end that some old clients send.
+	limited(t, 4, admit, nil, func(b *bench) {
+		c := b.connect()
+		body := strings.Repeat("x", intake.SmallMax)
+		c.send(post(body) + "\r\n")
+		c.wantAnswer(body, 1)
+		synctest.Wait()
+		if budget.Used() != 0 {
+			t.Errorf("%d bytes are still taken", budget.Used())
+		}
+		c.send(post(body)[:intake.SmallMax]) // with the line end before it
+		if budget.Used() != intake.SmallMax {
+			t.Errorf("%d bytes are taken", budget.Used())
+		}
+		c.send(post(body)[intake.SmallMax:] + post("next"))
+		c.wantAnswer(body, 3)
+		c.wantAnswer("next", 3)
 	})
 	limited(t, 4, admit, nil, func(b *bench) {
 		c := b.connect()

@@ -27,6 +27,7 @@ type bench struct {
 	*testing.T
 	listener *handedListener
 	looped   atomic.Int64
+	passed   atomic.Int64 // to net/http
 	log      bytes.Buffer
 	stop     context.CancelFunc
 	served   chan error
@@ -60,7 +61,11 @@ func limited(t *testing.T, connections int, admit admission, do func(*bench, con
 					b.looped.Add(1)
 					return do(b, ctx, in)
 				},
-				Fallback: http.HandlerFunc(echoHandler), Now: time.Now, Logger: slog.New(slog.NewTextHandler(&b.log, nil)),
+				Fallback: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					b.passed.Add(1)
+					echoHandler(w, r)
+				}),
+				Now: time.Now, Logger: slog.New(slog.NewTextHandler(&b.log, nil)),
 				Admit: admit, Connections: b.connections,
 			})
 		}()
