@@ -170,7 +170,7 @@ func (c *conn) refuse(out *wire.Response) {
 		_ = half.CloseWrite() // if it fails, so do the reads
 	}
 	c.SetReadDeadline(c.server.Now().Add(intake.DrainLimit)) // if it fails, so do the reads
-	c.rest()
+	c.state.Store(waiting)
 	for left > 0 {
 		n, err := c.Conn.Read(c.small)
 		if err != nil {

@@ -87,20 +87,24 @@ func (s *server) connContext(ctx context.Context, nc net.Conn) context.Context {
 }
 
 // paced returns next with a limit on the time that a client takes to read the next part of an
-// answer. It keeps account of the state of the connection.
+// answer. The time that the handler takes does not count. paced keeps account of the state of the
+// connection.
 func (s *server) paced(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		out := &pacedWriter{ResponseWriter: w, server: s, control: http.NewResponseController(w)}
-		out.extend()
+		defer out.extend() // for the part that net/http sends when the handler has returned
 		p, _ := r.Context().Value(peerKey{}).(*peer)
 		if p == nil { // net/http serves the connection without the loop
 			next.ServeHTTP(out, r)
 			return
 		}
 		p.begin()
-		if r.ProtoMajor == 1 && r.Body != http.NoBody { // HTTP/2 has several requests at once
-			r = r.WithContext(r.Context()) // a copy: net/http wants its own body back
-			r.Body = &peerBody{r.Body, p}
+		if r.ProtoMajor == 1 { // HTTP/2 has several requests at once, and a stream ends at its deadline
+			out.extend() // for "100 Continue"
+			if r.Body != http.NoBody {
+				r = r.WithContext(r.Context()) // a copy: net/http wants its own body back
+				r.Body = &peerBody{r.Body, p}
+			}
 		}
 		next.ServeHTTP(out, r)
 		p.answered(s.Now(), !out.failed)
@@ -134,14 +138,15 @@ type pacedWriter struct {
 	failed  bool // the status is an error's
 }
 
-// WriteHeader sends the status.
-func (p *pacedWriter) WriteHeader(status int) {
-	p.failed = status >= http.StatusBadRequest
-	p.ResponseWriter.WriteHeader(status)
-}
-
 func (p *pacedWriter) extend() {
 	_ = p.control.SetWriteDeadline(p.server.Now().Add(sendLimit)) // if it fails, the next write fails too
+}
+
+// WriteHeader begins the answer.
+func (p *pacedWriter) WriteHeader(status int) {
+	p.failed = status >= http.StatusBadRequest
+	p.extend()
+	p.ResponseWriter.WriteHeader(status)
 }
 
 // Write sends a part of the answer.

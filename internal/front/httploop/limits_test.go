@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -62,6 +63,7 @@ func TestUnservedGoFirst(t *testing.T) {
 		mute, half, refused := b.connectFrom("b"), b.connectFrom("b"), b.connectFrom("b")
 		time.Sleep(silentFor)
 		half.send("POST / HTTP/1.1\r\n")
+		time.Sleep(time.Millisecond)
 		refused.send(post("x", "X-Amz-Target: fails"))
 		refused.answer()
 		time.Sleep(silentFor / 2)
@@ -171,6 +173,35 @@ func TestSlowReader(t *testing.T) {
 			time.Sleep(time.Minute)
 		}
 	})
+}
+
+// A handler of net/http may take its time: before its answer, within it and before it returns.
+func TestSlowHandler(t *testing.T) {
+	const long = 2 * sendLimit
+	for name, handler := range map[string]http.HandlerFunc{
+		"status": func(w http.ResponseWriter, _ *http.Request) { time.Sleep(long); w.WriteHeader(http.StatusNoContent) },
+		"body":   func(w http.ResponseWriter, _ *http.Request) { time.Sleep(long); io.WriteString(w, "body") },
+		"return": func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "body"); time.Sleep(long) },
+		"none":   func(http.ResponseWriter, *http.Request) { time.Sleep(long) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			listener, served := newHandedListener(&net.TCPAddr{}), make(chan error, 1)
+			ctx, stop := context.WithCancel(t.Context())
+			go func() {
+				served <- Serve(ctx, listener, Options{Fallback: handler, Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
+			}()
+			ours, theirs := net.Pipe()
+			listener.pass(theirs)
+			io.WriteString(ours, raw("GET / HTTP/1.1", "Host: h"))
+			if answer, err := http.ReadResponse(bufio.NewReader(ours), nil); err != nil {
+				t.Errorf("%s: %v", name, err)
+			} else if _, err := io.ReadAll(answer.Body); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			stop()
+			<-served
+		})
+	}
 }
 
 // halfClosed is a connection whose client sends no more than reader has.
