@@ -113,6 +113,24 @@ func TestNoRoom(t *testing.T) {
 	})
 }
 
+// A body is not unpacked beyond 64 KB for a stranger, who does not take the room of others either.
+func TestPackedByStranger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTestServer(t, Options{BodyBudget: intake.LeastBudget, Verifier: sigv4.NewVerifier(sigv4.Credential{AccessKey: "known", SecretKey: "secret"})})
+		bodies, _ := s.Load()
+		taken, err := bodies.Take(t.Context(), 16<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer taken.Release()
+		start := time.Now()
+		large := packed(t, `{"Limit":5`+strings.Repeat(" ", 1<<20)+`}`)
+		if a := call(s, "ListTables", large, "Content-Encoding", "gzip"); a.status != 400 || !strings.Contains(a.body, "MissingAuthenticationToken") || time.Since(start) > 0 {
+			t.Errorf("%d %s after %v", a.status, a.body, time.Since(start))
+		}
+	})
+}
+
 // A packed body takes room for what it is unpacked to.
 func TestPackedTakesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -15,9 +15,9 @@ import (
 )
 
 // decompress returns the decompressed body of a request, with room taken for it; the caller releases
-// it. The error is intake.ErrTooLarge, intake.ErrNoRoom or ctx's. If the body does not match
-// its Content-Encoding, it is returned unchanged. It is not JSON then, and is refused like any other
-// such body.
+// it. Beyond 64 KB it is admitted like a body of its size. The error is intake.ErrTooLarge or admit's.
+// If the body does not match its Content-Encoding, it is returned unchanged. It is not JSON then, and
+// is refused like any other such body.
 func (s *Server) decompress(ctx context.Context, in *Request) (body []byte, hold *intake.Hold, err error) {
 	if in.Header.Get("Content-Encoding") != "gzip" {
 		return in.Body, nil, nil
@@ -29,7 +29,7 @@ func (s *Server) decompress(ctx context.Context, in *Request) (body []byte, hold
 	var out bytes.Buffer
 	_, err = io.CopyN(&out, unpacker, intake.SmallMax)
 	if err == nil {
-		if hold, err = s.bodies.Take(ctx, bodyMax); err != nil {
+		if hold, err = s.admit(ctx, in, bodyMax); err != nil {
 			return nil, nil, err
 		}
 		_, err = out.ReadFrom(io.LimitReader(unpacker, bodyMax+1-intake.SmallMax))

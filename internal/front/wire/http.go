@@ -33,11 +33,7 @@ func releaseBuffer(b *bytes.Buffer) {
 // readBody appends the body of a request to b, as far as the server admits it, and makes it the
 // request's. The caller releases the hold. Without an error, the request is ready for Do.
 func (s *Server) readBody(ctx context.Context, b *bytes.Buffer, r *http.Request, in *Request) (*intake.Hold, error) {
-	admit := func(bytes int64) (*intake.Hold, error) { return s.admit(ctx, in, bytes) }
-	if in.InProcess {
-		admit = func(int64) (*intake.Hold, error) { return nil, nil }
-	}
-	hold, err := intake.ReadBody(b, r, bodyMax, admit)
+	hold, err := intake.ReadBody(b, r, bodyMax, func(bytes int64) (*intake.Hold, error) { return s.admit(ctx, in, bytes) })
 	if errors.Is(err, intake.ErrTooLarge) {
 		in.Oversize, err = true, nil
 	}

@@ -114,13 +114,16 @@ func (s *Server) routeRequest(ctx context.Context, in *Request, out *Response) (
 	}
 	body, hold, err := s.decompress(ctx, in)
 	defer hold.Release()
-	if in.Oversize || len(in.Body) > bodyMax || err != nil {
-		if errors.Is(err, intake.ErrNoRoom) {
-			s.refuse(ctx, in, out, errNoRoom)
-			return "", string(errNoRoom.Code)
-		}
+	switch refused, ok := errors.AsType[*dynamo.Error](err); {
+	case in.Oversize || len(in.Body) > bodyMax || errors.Is(err, intake.ErrTooLarge):
 		out.Status = http.StatusRequestEntityTooLarge
 		return "", ""
+	case ok:
+		s.refuse(ctx, in, out, refused)
+		return "", string(refused.Code)
+	case err != nil: // the server stops
+		s.refuse(ctx, in, out, err)
+		return "", string(errFault.Code)
 	}
 	id := newRequestID()
 	out.set("X-Amzn-Requestid", id)
