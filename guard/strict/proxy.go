@@ -186,7 +186,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // admit decides by the head of a request whether to read its body.
 func (p *Proxy) admit(r *http.Request, bytes int64) (*intake.Hold, error) {
-	if bytes > intake.SmallMax && p.verifier != nil {
+	if p.verifier != nil && (bytes > intake.SmallMax || p.bodies.Scarce(bytes)) {
 		now := p.clock.Now()
 		if err := p.verifier.VerifyHead(signed(r, nil), now, now); err != nil {
 			return nil, err

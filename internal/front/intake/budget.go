@@ -27,17 +27,23 @@ var ErrNoRoom = errors.New("too many large requests at once; retry later")
 // Budget bounds the bytes that a server holds in memory at once. A quarter of it is for small
 // pieces, the rest for larger ones. Its methods are safe for concurrent use.
 type Budget struct {
-	small, large *semaphore.Weighted
-	most         int64 // the part for large ones
-	size         int64
-	used         atomic.Int64
+	small, large *part
 	refused      atomic.Int64
 }
+
+// part is the room for the pieces of one kind.
+type part struct {
+	*semaphore.Weighted
+	size int64
+	used atomic.Int64
+}
+
+func newPart(size int64) *part { return &part{Weighted: semaphore.NewWeighted(size), size: size} }
 
 // NewBudget returns a budget of so many bytes, at least LeastBudget.
 func NewBudget(size int64) *Budget {
 	large := size / 4 * 3
-	return &Budget{small: semaphore.NewWeighted(size - large), large: semaphore.NewWeighted(large), most: large, size: size}
+	return &Budget{small: newPart(size - large), large: newPart(large)}
 }
 
 // Take takes room for a piece of so many bytes. If there is none it waits, for Patience at most and
@@ -46,7 +52,7 @@ func (b *Budget) Take(ctx context.Context, bytes int64) (*Hold, error) {
 	if hold := b.Try(bytes); hold != nil {
 		return hold, nil
 	}
-	if bytes > b.most {
+	if bytes > b.large.size {
 		b.refused.Add(1)
 		return nil, ErrNoRoom
 	}
@@ -60,44 +66,49 @@ func (b *Budget) Take(ctx context.Context, bytes int64) (*Hold, error) {
 		b.refused.Add(1)
 		return nil, ErrNoRoom
 	}
-	return b.hold(of, bytes), nil
+	return newHold(of, bytes), nil
 }
 
 // Try takes room without waiting. It returns nil if there is none, or if others wait for it.
 func (b *Budget) Try(bytes int64) *Hold {
 	of := b.part(bytes)
-	if bytes > b.most || !of.TryAcquire(bytes) {
+	if bytes > of.size || !of.TryAcquire(bytes) {
 		return nil
 	}
-	return b.hold(of, bytes)
+	return newHold(of, bytes)
 }
 
-func (b *Budget) part(bytes int64) *semaphore.Weighted {
+// Scarce reports whether more than half of the room for pieces of this size is taken.
+func (b *Budget) Scarce(bytes int64) bool {
+	of := b.part(bytes)
+	return of.used.Load() > of.size/2
+}
+
+func (b *Budget) part(bytes int64) *part {
 	if bytes <= SmallMax {
 		return b.small
 	}
 	return b.large
 }
 
-func (b *Budget) hold(of *semaphore.Weighted, bytes int64) *Hold {
-	b.used.Add(bytes)
-	return &Hold{budget: b, of: of, bytes: bytes}
+func newHold(of *part, bytes int64) *Hold {
+	of.used.Add(bytes)
+	return &Hold{of: of, bytes: bytes}
 }
 
 // Size returns the size of the budget in bytes.
-func (b *Budget) Size() int64 { return b.size }
+func (b *Budget) Size() int64 { return b.small.size + b.large.size }
 
 // Used returns the bytes taken at present.
-func (b *Budget) Used() int64 { return b.used.Load() }
+func (b *Budget) Used() int64 { return b.small.used.Load() + b.large.used.Load() }
 
 // Refused returns the number of pieces for which there was no room in time.
 func (b *Budget) Refused() int64 { return b.refused.Load() }
 
 // Hold is room taken from a budget.
 type Hold struct {
-	budget *Budget
-	of     *semaphore.Weighted
-	bytes  int64
+	of    *part
+	bytes int64
 }
 
 // Release gives the room back. Further calls do nothing, nor do calls for nil.
@@ -105,7 +116,7 @@ func (h *Hold) Release() {
 	if h == nil || h.of == nil {
 		return
 	}
+	h.of.used.Add(-h.bytes)
 	h.of.Release(h.bytes)
-	h.budget.used.Add(-h.bytes)
 	h.of = nil
 }

@@ -24,7 +24,7 @@ func (o *Outbox) Take(ctx context.Context, bytes int64) (*Hold, bool) {
 	if bytes <= SmallMax {
 		return nil, true
 	}
-	bytes = min(bytes, o.sending.most) // a larger one takes all
+	bytes = min(bytes, o.sending.large.size) // a larger one takes all
 	if hold := o.sending.Try(bytes); hold != nil {
 		return hold, true
 	}

@@ -20,13 +20,13 @@ func (s *Server) Admit(ctx context.Context, in *Request, bytes int64) (*intake.H
 }
 
 // admit is Admit with an error in place of the answer. Small bodies are admitted before their
-// signature is known to be acceptable: they are read in one go, and verified then. A request of this
-// process needs no room.
+// signature is known to be acceptable, unless room for them is scarce: they are read in one go, and
+// verified then. A request of this process needs no room.
 func (s *Server) admit(ctx context.Context, in *Request, bytes int64) (*intake.Hold, error) {
 	if in.InProcess {
 		return nil, nil
 	}
-	if bytes > intake.SmallMax && s.Verifier != nil {
+	if s.Verifier != nil && (bytes > intake.SmallMax || s.bodies.Scarce(bytes)) {
 		service := serviceDynamoDB
 		if m := s.mounted.find(in); m.api != nil {
 			service = m.api.service

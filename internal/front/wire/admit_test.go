@@ -68,6 +68,25 @@ func TestAdmitByHead(t *testing.T) {
 	}
 }
 
+// Strangers take at most half of the room for small bodies.
+func TestStrangersLeaveRoom(t *testing.T) {
+	s := newMountedServer(Options{Now: time.Now, Verifier: sigv4.NewVerifier(sigv4.Credential{AccessKey: "known", SecretKey: "secret"})})
+	bodies, _ := s.Load()
+	unknown := head(t, "/", "dynamodb", "unknown", time.Now())
+	for range bodies.Size() / 4 / intake.SmallMax {
+		hold, _ := s.Admit(t.Context(), unknown, intake.SmallMax)
+		defer hold.Release()
+	}
+	if half, used := bodies.Size()/8, bodies.Used(); used < half || used > half+intake.SmallMax {
+		t.Errorf("strangers took %d bytes, not %d", used, half)
+	}
+	hold, out := s.Admit(t.Context(), head(t, "/", "dynamodb", "known", time.Now()), intake.SmallMax)
+	hold.Release()
+	if out != nil {
+		t.Errorf("a known client was refused: %s", out.Body)
+	}
+}
+
 // Without room for a body or an answer the client gets an error after which it retries. The answer
 // to a write is sent all the same.
 func TestNoRoom(t *testing.T) {
