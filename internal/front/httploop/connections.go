@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"net"
+	"net/netip"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -17,8 +18,8 @@ import (
 // Connections limits the connections of the servers that share it. When there are as many as may
 // be, a new one takes the place of a silent one: one whose client has sent nothing for a second, or no
 // whole request. Those that have got no answer go first, then the longest silent. Without a silent
-// one, the new connection waits. The address of another machine has at most three quarters of the
-// places, so that others can connect.
+// one, the new connection waits. The address of another machine (in IPv6 its network, of 64 bits) has
+// at most three quarters of the places, so that others can connect.
 type Connections struct {
 	limit   int
 	closed  atomic.Int64 // silent ones, for the place
@@ -73,7 +74,7 @@ type peer struct {
 	net.Conn
 	of     *Connections
 	server *server
-	from   string // the client's address, without its port
+	from   string // the client: its address without the port, or of IPv6 its network
 	here   bool   // the client is on this machine
 	state  atomic.Int32
 	since  atomic.Int64 // when it was accepted or last answered, in Unix nanoseconds
@@ -82,14 +83,30 @@ type peer struct {
 }
 
 func newPeer(s *server, nc net.Conn) *peer {
-	p := &peer{Conn: nc, of: s.Connections, server: s}
+	p := &peer{Conn: nc, of: s.Connections, server: s, from: clientAt(nc.RemoteAddr())}
 	if at := nc.RemoteAddr(); at != nil {
-		if p.from, _, _ = net.SplitHostPort(at.String()); p.from == "" {
-			p.from = at.String()
-		}
-		p.here = wire.IsLocal(at.String())
+		p.here = at.Network() == "unix" || wire.IsLocal(at.String())
 	}
 	return p
+}
+
+// clientAt returns the client of an address, never "": of TCP the IP address, and of IPv6 only its
+// network, in which one machine may use any of 2^64 addresses.
+func clientAt(remote net.Addr) string {
+	if remote == nil {
+		return "unknown"
+	}
+	at, err := netip.ParseAddrPort(remote.String())
+	switch ip := at.Addr().Unmap(); {
+	case err != nil:
+		host, _, _ := net.SplitHostPort(remote.String())
+		return cmp.Or(host, remote.String(), remote.Network()) // such as "unix"
+	case ip.Is6():
+		network, _ := ip.Prefix(64) // without its zone; there is no error for 64 bits
+		return network.String()
+	default:
+		return ip.String()
+	}
 }
 
 // Close closes the connection and frees its place.

@@ -78,3 +78,24 @@ func TestUnhashableConnection(t *testing.T) {
 		t.Error("no place, or it was not freed")
 	}
 }
+
+func TestClientAt(t *testing.T) {
+	for _, c := range []struct {
+		remote net.Addr
+		want   string
+	}{
+		{&net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 5}, "10.0.0.1"},
+		{&net.TCPAddr{IP: net.ParseIP("::ffff:10.0.0.1"), Port: 5}, "10.0.0.1"},
+		{&net.TCPAddr{IP: net.ParseIP("2001:db8::1:2:3"), Port: 5}, "2001:db8::/64"},
+		{&net.TCPAddr{IP: net.ParseIP("2001:db8::9"), Port: 6}, "2001:db8::/64"},
+		{&net.TCPAddr{IP: net.ParseIP("fe80::1"), Zone: "eth0", Port: 5}, "fe80::/64"},
+		{address("name"), "name"},
+		{&net.UnixAddr{Net: "unix"}, "unix"},
+		{&net.UnixAddr{Net: "unix", Name: "@"}, "@"},
+		{nil, "unknown"},
+	} {
+		if got := clientAt(c.remote); got != c.want {
+			t.Errorf("%v: %q, not %q", c.remote, got, c.want)
+		}
+	}
+}
