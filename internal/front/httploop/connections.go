@@ -24,7 +24,9 @@ type Connections struct {
 	limit   int
 	closed  atomic.Int64 // silent ones, for the place
 	refused atomic.Int64 // because of their address's share
-	freed   chan struct{}
+	// until then no address with a full share is searched, in Unix nanoseconds; there is at most one
+	paused atomic.Int64
+	freed  chan struct{}
 
 	mu struct {
 		sync.Mutex
@@ -65,6 +67,11 @@ const (
 	busy                   // with a whole request
 	closed                 // by the server
 )
+
+// searchPause follows a search without success among the connections of an address with a full share.
+// A search looks at all connections, which takes milliseconds if there are tens of thousands. If every
+// refused connection began one, no others could be accepted.
+const searchPause = 100 * time.Millisecond
 
 // silentFor is the time after which a connection that waits or receives counts as silent.
 const silentFor = time.Second
@@ -144,17 +151,22 @@ func (p *peer) closeIf(state int32) bool {
 func (c *Connections) place(ctx context.Context, p *peer) bool {
 	for {
 		placed, tooMany := c.tryPlace(p)
+		now := p.server.Now()
+		searched := !tooMany || now.UnixNano() >= c.paused.Load()
 		switch {
 		case placed:
 			return true
-		case c.closeSilent(p, tooMany) > 0:
+		case searched && c.closeSilent(p, tooMany) > 0:
 		case tooMany:
+			if searched {
+				c.paused.Store(now.Add(searchPause).UnixNano())
+			}
 			c.refused.Add(1)
 			return false
 		case ctx.Err() != nil:
 			return false
 		default:
-			clock.Pause(silentFor/10, c.freed) // others may have become silent then
+			clock.Pause(searchPause, c.freed) // others may have become silent then
 		}
 	}
 }

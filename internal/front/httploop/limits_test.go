@@ -97,6 +97,9 @@ func TestShareOfAddress(t *testing.T) {
 		if c := b.connectFrom("a"); !c.isClosed() || b.connections.Refused() != 1 {
 			t.Errorf("refused: %d", b.connections.Refused())
 		}
+		if b.connections.paused.Load() != time.Now().Add(searchPause).UnixNano() {
+			t.Error("each refused connection begins a search")
+		}
 		other := b.connectFrom("b")
 		other.send(post("x"))
 		other.wantAnswer("x", 1)
