@@ -66,7 +66,7 @@ func TestTwoListenersWait(t *testing.T) {
 // unhashable is a connection of a type that is no key of a map.
 type unhashable struct {
 	net.Conn
-	fields []string
+	_ func()
 }
 
 // A listener's connections may be of any type.
