@@ -20,7 +20,7 @@ import (
 // in time. It returns early only with an error: the listener failed, or the database stopped by
 // itself; then the error wraps Err's.
 //
-// A client has 10 seconds to send the headers of a request, of at most 64 KB, a minute for the whole
+// A client has 10 seconds to send the headers of a request, of at most 16 KB, a minute for the whole
 // request, 25 seconds to take the next megabyte of an answer, and 3 minutes until the next request.
 // A request's context does not end with its client: a wait for stream records (at most 20 seconds)
 // continues without it.

@@ -10,6 +10,7 @@ const (
 	leastForRest  = 24 // logs, listeners, the connections to targets
 	mostForRest   = 256
 	leastForPeers = 16
+	mostForPeers  = 4096 // each can take 50 KB with a request's headers
 )
 
 // ForStore returns the number of files that the store may keep open.
@@ -22,7 +23,7 @@ func forStore(limit int) int { return min(max(limit/4, leastForStore), mostForSt
 
 func forConnections(limit int) int {
 	rest := min(max(limit/8, leastForRest), mostForRest)
-	return max(limit-forStore(limit)-rest, leastForPeers)
+	return min(max(limit-forStore(limit)-rest, leastForPeers), mostForPeers)
 }
 
 // unlimited stands for a limit that is unknown or larger.

@@ -57,7 +57,7 @@ func TestLongestSilentIsClosed(t *testing.T) {
 func TestUnservedGoFirst(t *testing.T) {
 	limited(t, 4, nil, nil, func(b *bench) {
 		served := b.connectFrom("a")
-		served.send(post("x"))
+		served.send(raw("OPTIONS / HTTP/1.1", "Host: h"))
 		served.answer()
 		time.Sleep(10 * time.Second)
 		mute, half, refused := b.connectFrom("b"), b.connectFrom("b"), b.connectFrom("b")
@@ -126,6 +126,16 @@ func TestWaitsForPlace(t *testing.T) {
 		}
 		return echo(ctx, in)
 	}
+	limited(t, 1, nil, nil, func(b *bench) { // a handler of net/http
+		c := b.connectFrom("a")
+		c.send(post("", "X-Amz-Target: waits", "Pragma: no-cache"))
+		late := b.connectFrom("c")
+		late.send(post("x"))
+		if status, _, _ := c.answer(); status != http.StatusOK {
+			t.Errorf("status %d", status)
+		}
+		late.wantAnswer("x", 1)
+	})
 	for ending, want := range map[string]time.Duration{"keep-alive": 5*time.Second + silentFor, "close": 5 * time.Second} {
 		limited(t, 2, nil, do, func(b *bench) {
 			for _, from := range []string{"a", "b"} {
@@ -243,6 +253,9 @@ func TestAdmission(t *testing.T) {
 		for n, size := range sizes {
 			body := strings.Repeat("x", size)
 			c.send(post(body))
+			if size > roomKept && budget.Used() != 0 {
+				t.Errorf("%d bytes are taken for a body while its answer is sent", budget.Used())
+			}
 			c.wantAnswer(body, int64(n+1))
 		}
 		want := fmt.Sprint([]int64{roomMin, 2 * roomMin, intake.SmallMax, intake.SmallMax + 1, 1 << 20, bodyMax})

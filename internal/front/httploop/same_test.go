@@ -35,6 +35,8 @@ func echo(_ context.Context, in *wire.Request) *wire.Response {
 	switch target := in.Header.Get("X-Amz-Target"); target {
 	case "unsized":
 		response.Status, response.Body, response.Header = http.StatusRequestEntityTooLarge, nil, nil
+	case "waits":
+		time.Sleep(5 * time.Second)
 	case "fails":
 		response.Status = http.StatusInternalServerError
 	case "large":

@@ -26,7 +26,7 @@ const (
 	sendStep     = 1 << 20
 	// for a request's headers to be complete, before net/http waits for the rest
 	wholeLimit   = time.Second
-	headerBytes  = 64 << 10
+	headerBytes  = 16 << 10        // of a request; a client can send them slowly on each connection
 	finishLimit  = 5 * time.Second // for running requests when the server stops
 	abandonLimit = 2 * time.Second // for them to end after they are cancelled
 )

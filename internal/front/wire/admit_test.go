@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"context"
 	"net/http"
 	"runtime"
 	"strings"
@@ -192,5 +193,31 @@ func TestLargeBodyTakesTurn(t *testing.T) {
 		if a := call(s, "BatchWriteItem", `{"RequestItems":{"Tab":[{"PutRequest":`+text+`}]}}`); a.status != 400 {
 			t.Fatalf("a large body that is no JSON: %d %.200s", a.status, a.body)
 		}
+	}
+}
+
+// A large body waits for a turn before it is read.
+func TestLargeBodyWaitsForTurn(t *testing.T) {
+	s := newTestServer(t, Options{})
+	call(s, "CreateTable", createT)
+	for range max(runtime.NumCPU()-1, 1) { // all turns
+		_, turn := s.Service.NewTurn(t.Context())
+		if err := turn.Do(t.Context(), 1<<20); err != nil {
+			t.Fatal(err)
+		}
+		defer turn.End()
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	for size, status := range map[int]int{1000: 200, 300_000: 500} {
+		ctx := t.Context()
+		if status == 500 {
+			ctx = gone
+		}
+		out := s.Do(ctx, post("BatchWriteItem", `{"RequestItems":{"Tab":[{"PutRequest":{"Item":{"k":{"S":"a"},"text":{"S":"`+strings.Repeat("x", size)+`"}}}}]}}`))
+		if out.Status != status {
+			t.Errorf("%d bytes: %d %.200s", size, out.Status, out.Body)
+		}
+		out.Release()
 	}
 }
