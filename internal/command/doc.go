@@ -28,6 +28,7 @@
 //	sep            "none": a value of a slice may contain commas
 //	xor            a name: at most one of the flags with this name may be set; if they are required, exactly one
 //	hidden         --help leaves it out
+//	secret         Exposed returns the flag if the command line sets it
 //
 // A command whose struct has a method Help() string shows it in --help.
 //

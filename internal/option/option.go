@@ -74,3 +74,17 @@ func Split(err error) (all []error) {
 	}
 	return all
 }
+
+// Address returns an address for a message: what may be a user's name and password becomes "…". It
+// also takes texts that are no URL, since a wrong address may hold a password too.
+func Address(text string) string {
+	at := strings.LastIndexByte(text, '@')
+	if at < 0 {
+		return text
+	}
+	scheme, _, ok := strings.Cut(text[:at], "://")
+	if !ok {
+		return "…" + text[at:]
+	}
+	return scheme + "://…" + text[at:]
+}

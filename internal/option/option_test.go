@@ -9,6 +9,17 @@ import (
 	"github.com/mayflydb/mayfly/internal/option"
 )
 
+func TestAddressHidesPasswords(t *testing.T) {
+	for text, want := range map[string]string{
+		"http://127.0.0.1:8000": "http://127.0.0.1:8000", "nonsense": "nonsense", "": "",
+		"http://u:p@h/x": "http://…@h/x", "http://u:p@q@h": "http://…@h", "u:p@h": "…@h", "http://u:p@h:x": "http://…@h:x", "://u:p@h": "://…@h",
+	} {
+		if got := option.Address(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestComplaintsNameTheirOptions(t *testing.T) {
 	var all option.Complaints
 	all.AddIf(false, "Table", "missing")

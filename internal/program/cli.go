@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/mayflydb/mayfly/internal/command"
@@ -92,9 +93,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err != nil || selected == nil { // nil: help was printed
 		return report(stderr, err)
 	}
+	warnExposed(stderr, parser.Exposed())
 	err = selected.(runner).Run(ctx, out)
 	if missing, ok := errors.AsType[*missingPart](err); ok {
 		if err := checkReadable(args); err != nil {
+			return report(stderr, err)
+		}
+		if err := os.Setenv(envStartedWarned, "yes"); err != nil {
 			return report(stderr, err)
 		}
 		code, err := handOver(ctx, missing, args)
@@ -126,6 +131,20 @@ func report(stderr io.Writer, err error) int {
 		fmt.Fprintf(stderr, "  next: %s\n", a.next)
 	}
 	return cmp.Or(a.exit, exitError)
+}
+
+// warnExposed warns of secrets on the command line.
+func warnExposed(stderr io.Writer, all []command.Exposed) {
+	if warned {
+		return
+	}
+	for _, e := range all {
+		what := e.Flag
+		if e.Password {
+			what = "the password in " + e.Flag
+		}
+		fmt.Fprintf(stderr, "mayfly: warning: other users of this machine can read %s on the command line\n  next: set %s\n", what, e.Instead)
+	}
 }
 
 // advised is an error with a next step.

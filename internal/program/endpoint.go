@@ -26,6 +26,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 	"github.com/aws/smithy-go/logging"
 
+	"github.com/mayflydb/mayfly/internal/option"
 	"github.com/mayflydb/mayfly/internal/sdk"
 )
 
@@ -172,7 +173,10 @@ func (e *endpoint) setURL(text string) error {
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || !isPort(u.Port()) {
-		return misused(fmt.Errorf("invalid endpoint %q", text), "use a URL such as %s, or %s for Amazon's service", endpointDefault, endpointAWS)
+		return misused(fmt.Errorf("invalid endpoint %q", option.Address(text)), "use a URL such as %s, or %s for Amazon's service", endpointDefault, endpointAWS)
+	}
+	if u.User != nil {
+		return misused(fmt.Errorf("endpoint %s has a user or a password, which requests signed for AWS cannot carry", option.Address(text)), "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to the endpoint's credentials")
 	}
 	e.url = strings.TrimRight(text, "/")
 	return nil

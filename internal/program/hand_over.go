@@ -22,12 +22,17 @@ const (
 	envStartedPath    = "MAYFLY_STARTED_BY"
 )
 
+// envStartedWarned is set if the mayfly that started this program has warned of secrets on the command
+// line, which is the same.
+const envStartedWarned = "MAYFLY_STARTED_WARNED"
+
 // Main runs the command line of this process with the given parts, and ends the process.
 func Main(p Parts) {
 	parts = p
 	starter = os.Getenv(envStartedPath)
+	warned = os.Getenv(envStartedWarned) != ""
 	starterVersion := os.Getenv(envStartedVersion)
-	_, _ = os.Unsetenv(envStartedPath), os.Unsetenv(envStartedVersion) // not for the programs that this one starts
+	_, _, _ = os.Unsetenv(envStartedPath), os.Unsetenv(envStartedVersion), os.Unsetenv(envStartedWarned) // not for the programs that this one starts
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := exitUsage
 	if err := checkStarter(starterVersion); err != nil {
@@ -120,6 +125,9 @@ func isPublished(version, commit string) bool {
 
 // starter is the path of the mayfly that started this program, if one did.
 var starter string
+
+// warned reports that the starter has warned of secrets on the command line.
+var warned bool
 
 // Starter returns the path of the mayfly that the user started: the one that started this program,
 // or this program.

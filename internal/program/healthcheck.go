@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/mayflydb/mayfly/internal/option"
 )
 
 type healthcheckCommand struct {
@@ -45,34 +47,35 @@ func (c healthcheckCommand) Run(ctx context.Context, s streams) error {
 	base := c.base()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/readyz", nil)
 	if err != nil {
-		return misused(fmt.Errorf("invalid --url %q: %w", c.URL, errors.Unwrap(err)), "use an address such as http://127.0.0.1:8000")
+		return misused(fmt.Errorf("invalid --url %q: %w", option.Address(c.URL), errors.Unwrap(err)), "use an address such as http://127.0.0.1:8000")
 	}
 	if u := request.URL; u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return misused(fmt.Errorf("invalid --url %q", c.URL), "use an address such as http://127.0.0.1:8000")
+		return misused(fmt.Errorf("invalid --url %q", option.Address(c.URL)), "use an address such as http://127.0.0.1:8000")
 	}
+	named := option.Address(base)
 	// A transport without a proxy: the answer must be this server's own.
 	var name *net.DNSError
 	response, err := (&http.Transport{}).RoundTrip(request)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("%s did not answer within %v", base, c.Timeout)
+		return fmt.Errorf("%s did not answer within %v", named, c.Timeout)
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return advise(fmt.Errorf("nothing listens at %s", base), "start the server, or name its port with --port")
+		return advise(fmt.Errorf("nothing listens at %s", named), "start the server, or name its port with --port")
 	case errors.As(err, &name):
 		return advise(fmt.Errorf("host %s not found", name.Name), "check the address, and the network")
 	case err != nil:
-		return fmt.Errorf("%s/readyz: %w", base, err)
+		return fmt.Errorf("%s/readyz: %w", named, err)
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, 64<<10))
 	text := strings.TrimSpace(string(body))
 	switch {
 	case err != nil:
-		return fmt.Errorf("%s/readyz: %w", base, err)
+		return fmt.Errorf("%s/readyz: %w", named, err)
 	case response.StatusCode == http.StatusServiceUnavailable && text != "":
-		return fmt.Errorf("%s is %s", base, text) // "not ready: " and the reason
+		return fmt.Errorf("%s is %s", named, text) // "not ready: " and the reason
 	case response.StatusCode != http.StatusOK:
-		return advise(fmt.Errorf("%s/readyz returned %s", base, response.Status), "check that a mayfly listens there, and name its port with --port")
+		return advise(fmt.Errorf("%s/readyz returned %s", named, response.Status), "check that a mayfly listens there, and name its port with --port")
 	}
 	fmt.Fprintln(s.out, text)
 	return nil

@@ -34,7 +34,7 @@ func listen(host string, port int) (net.Listener, error) {
 // accessFlags are the credentials that a server requires.
 type accessFlags struct {
 	AccessKey string `help:"Access key that requests must be signed with. Default: any credentials are accepted." placeholder:"KEY"`
-	SecretKey string `help:"Secret of the access key." placeholder:"SECRET"`
+	SecretKey string `help:"Secret of the access key. Prefer the environment: other users can read the command line." placeholder:"SECRET" secret:""`
 }
 
 // check returns an error for half of the credentials, or for none on a host that others can reach.

@@ -97,6 +97,7 @@ func TestMessages(t *testing.T) {
 		{"guard --table t --batch some", `--batch: "some" is neither a number nor auto`, ""},
 		{"guard --table t --batch -1", `--batch: "-1" is neither a number nor auto`, ""},
 		{"guard --table t --batch 200", "--batch: 200 is not between 0 and 100", "mayfly guard run --help"},
+		{"schedule list --endpoint http://u@127.0.0.1", "endpoint http://…@127.0.0.1 has a user or a password, which requests signed for AWS cannot carry", "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to the endpoint's credentials"},
 		{"guard --table t --endpoint nonsense", `invalid endpoint "nonsense"`, "use a URL such as http://127.0.0.1:8000, or aws for Amazon's service"},
 		{"schedule next --at noon", `--at: invalid time "noon"; use 2030-01-01T12:00:00, 2030-01-01T12:00:00Z, 2030-01-01T12:00:00+01:00, "in 5m" or now`, ""},
 		{"schedule next --every 5", `--every: "5" is not a duration; use 250ms, 90s, 5m, 1h30m or 2d, up to 100 years`, ""},

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/option"
 	"github.com/mayflydb/mayfly/planner"
 )
 
@@ -44,7 +45,7 @@ func (c planRecordCommand) check() error {
 	u, err := url.Parse(c.Metrics)
 	switch {
 	case err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"):
-		return misused(fmt.Errorf("--metrics: invalid address %q", c.Metrics), "for example --metrics http://127.0.0.1:8000/metrics")
+		return misused(fmt.Errorf("--metrics: invalid address %q", option.Address(c.Metrics)), "for example --metrics http://127.0.0.1:8000/metrics")
 	case every < time.Minute || every%time.Minute != 0 || every > 24*time.Hour:
 		return misused(fmt.Errorf("--every: %v is not whole minutes from 1m to 1d", c.Every), "for example --every 5m")
 	case whole < every || whole > recordMax:
@@ -110,18 +111,18 @@ func (c planRecordCommand) scrape(ctx context.Context) (planner.Scrape, error) {
 	answer, err := http.DefaultClient.Do(r)
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return nil, advise(fmt.Errorf("nothing listens at %s", c.Metrics), "mayfly serve has /metrics on its own port, mayfly guard on --metrics-port")
+		return nil, advise(fmt.Errorf("nothing listens at %s", option.Address(c.Metrics)), "mayfly serve has /metrics on its own port, mayfly guard on --metrics-port")
 	case err != nil:
 		return nil, fmt.Errorf("--metrics: %w", reasonOf(err))
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
 		_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 64<<10))
-		return nil, advise(fmt.Errorf("%s answered %s", c.Metrics, answer.Status), "the path must be /metrics")
+		return nil, advise(fmt.Errorf("%s answered %s", option.Address(c.Metrics), answer.Status), "the path must be /metrics")
 	}
 	scraped, err := planner.ReadScrape(answer.Body, c.Table)
 	if err != nil {
-		return scraped, fmt.Errorf("%s: %w", c.Metrics, err)
+		return scraped, fmt.Errorf("%s: %w", option.Address(c.Metrics), err)
 	}
 	return scraped, nil
 }

@@ -22,7 +22,7 @@ type triggerRunCommand struct {
 
 	Print         bool     `help:"Print the batches, one a line." xor:"to"`
 	Webhook       string   `help:"URL to send the batches to." xor:"to" placeholder:"URL"`
-	WebhookSecret []string `help:"Secret to sign webhooks with: whsec_ followed by base64." placeholder:"SECRET"`
+	WebhookSecret []string `help:"Secret to sign webhooks with: whsec_ followed by base64. Prefer the environment: other users can read the command line." placeholder:"SECRET" secret:""`
 	Targets       string   `help:"File of targets; see docs/targets.md." placeholder:"FILE"`
 	Target        string   `help:"With --targets: ARN or name of the target for the batches." xor:"to" placeholder:"ARN"`
 

@@ -113,7 +113,7 @@ func (c Config) checkEndpoint(address string) error {
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return fmt.Errorf("invalid address %q; use http://host:port, https://host:port, or %q for Amazon's service", address, Amazon)
+		return fmt.Errorf("invalid address %q; use http://host:port, https://host:port, or %q for Amazon's service", option.Address(address), Amazon)
 	}
 	if u.RawQuery != "" || u.Fragment != "" || u.User != nil {
 		return errors.New("the address must have only a scheme, host and path")

@@ -14,7 +14,7 @@ import (
 func TestConfigMistakes(t *testing.T) {
 	emptyEnvironment(t)
 	_, err := New(t.Context(), Config{
-		Endpoint: "localhost:4566", Endpoints: map[string]string{"s3": "http://a", "sqs": "ftp://a", "states": "http://a", "sfn": "http://b", "sns": "http://u:p@a/?x"},
+		Endpoint: "localhost:4566", Endpoints: map[string]string{"s3": "http://a", "sqs": "ftp://u:p@a", "states": "http://a", "sfn": "http://b", "sns": "http://u:p@a/?x"},
 		AccessKey: "a", SessionToken: "t", Profile: "p", Region: "Europe/West",
 	})
 	if err == nil {
@@ -23,7 +23,7 @@ func TestConfigMistakes(t *testing.T) {
 	for _, part := range []string{
 		`endpoint: invalid address "localhost:4566"; use http://host:port, https://host:port, or "aws" for Amazon's service`,
 		`endpoints: unknown service "s3"; use eventbridge, firehose, kinesis, lambda, ses, sesv2, sfn, sns, sqs`,
-		`endpoints: sqs: invalid address "ftp://a"`,
+		`endpoints: sqs: invalid address "ftp://…@a"`,
 		`endpoints: sfn is given twice`,
 		`endpoints: sns: the address must have only a scheme, host and path`,
 		`access-key and secret-key need each other`,
