@@ -16,6 +16,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/mayflydb/mayfly/internal/testkit"
 )
 
 var flood = flag.Bool("flood", false, "give TestFlood its full counts and times, and check the latency of the other client")
@@ -158,9 +160,12 @@ func TestFlood(t *testing.T) {
 	s := serveDir(t, t.TempDir())
 	fillFlooded(t, s.url)
 	address := strings.TrimPrefix(s.url, "http://")
-	last := 3 * time.Second
-	if *flood {
+	last := time.Second
+	switch {
+	case *flood:
 		last = 30 * time.Second
+	case testkit.Full():
+		last = 3 * time.Second
 	}
 	v := &victim{url: s.url}
 	during := func(f func(ctx context.Context)) {
