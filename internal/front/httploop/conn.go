@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -48,17 +47,9 @@ func newConn(p *peer) *conn { return &conn{peer: p, first: true, last: time.Unix
 // serve answers requests until the connection is closed or passed to net/http.
 func (c *conn) serve() {
 	defer c.free()
-	defer func() {
-		// Do recovers by itself, so this is a fault of the loop. It costs one connection, not the
-		// server.
-		if fault := recover(); fault != nil {
-			c.server.Logger.Error("a connection has failed", "panic", fault, "stack", string(debug.Stack()))
-			c.Close()
-		}
-	}()
 	c.small = make([]byte, roomMin)
 	c.in = c.small
-	c.request = wire.Request{Header: &c.head.fields, Local: wire.IsLocal(c.RemoteAddr().String())}
+	c.request = wire.Request{Header: &c.head.fields, Local: wire.IsLocal(c.RemoteAddr().String()), Secure: c.secure != nil}
 	for c.next() {
 		if !c.answer(c.server.requests) {
 			c.Close()

@@ -32,14 +32,14 @@ type Connections struct {
 		sync.Mutex
 		peers     map[*peer]struct{}
 		addresses map[string]int      // connections by the client's address
-		tls       map[*tls.Conn]*peer // those that net/http knows by another name
+		http2     map[*tls.Conn]*peer // those that net/http knows by another name
 	}
 }
 
 // NewConnections returns a limit of so many connections, at least one.
 func NewConnections(limit int) *Connections {
 	c := &Connections{limit: max(limit, 1), freed: make(chan struct{}, 1)}
-	c.mu.peers, c.mu.addresses, c.mu.tls = map[*peer]struct{}{}, map[string]int{}, map[*tls.Conn]*peer{}
+	c.mu.peers, c.mu.addresses, c.mu.http2 = map[*peer]struct{}{}, map[string]int{}, map[*tls.Conn]*peer{}
 	return c
 }
 
@@ -79,6 +79,7 @@ const silentFor = time.Second
 // peer is an accepted connection with its place. Closing it frees the place.
 type peer struct {
 	net.Conn
+	secure *tls.Conn // Conn, if that is one
 	of     *Connections
 	server *server
 	from   string // the client: its address without the port, or of IPv6 its network
@@ -91,6 +92,7 @@ type peer struct {
 
 func newPeer(s *server, nc net.Conn) *peer {
 	p := &peer{Conn: nc, of: s.Connections, server: s, from: clientAt(nc.RemoteAddr())}
+	p.secure, _ = nc.(*tls.Conn)
 	if at := nc.RemoteAddr(); at != nil {
 		p.here = at.Network() == "unix" || wire.IsLocal(at.String())
 	}
@@ -116,10 +118,25 @@ func clientAt(remote net.Addr) string {
 	}
 }
 
-// Close closes the connection and frees its place.
+// Close closes the connection and frees its place. Over TLS it first says goodbye, which takes 5
+// seconds if the client does not read.
 func (p *peer) Close() error {
-	p.leave()
+	defer p.leave()
 	return p.Conn.Close()
+}
+
+// cut closes the connection and frees its place, without a goodbye and so without waiting.
+func (p *peer) cut() {
+	p.transport().Close()
+	p.leave()
+}
+
+// transport returns the connection below TLS, or the connection itself.
+func (p *peer) transport() net.Conn {
+	if p.secure != nil {
+		return p.secure.NetConn()
+	}
+	return p.Conn
 }
 
 func (p *peer) leave() { p.ended.Do(func() { p.of.remove(p) }) }
@@ -141,7 +158,7 @@ func (p *peer) closeSilent() bool { return p.closeIf(waiting) || p.closeIf(recei
 func (p *peer) closeIf(state int32) bool {
 	ours := p.state.CompareAndSwap(state, closed)
 	if ours {
-		p.Close()
+		p.cut()
 	}
 	return ours
 }
@@ -229,21 +246,23 @@ func (c *Connections) each(f func(*peer)) {
 }
 
 // rename notes that net/http knows a connection by its own name, without the peer.
-func (c *Connections) rename(p *peer, secure *tls.Conn) {
+func (c *Connections) rename(p *peer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.mu.tls[secure] = p
+	if _, placed := c.mu.peers[p]; placed { // not closed meanwhile
+		c.mu.http2[p.secure] = p
+	}
 }
 
 // find returns the place of a connection of net/http, or nil.
 func (c *Connections) find(nc net.Conn) *peer {
-	if handed, ok := nc.(*handedConn); ok {
-		return handed.peer
+	if handed, ok := nc.(interface{ place() *peer }); ok {
+		return handed.place()
 	}
 	secure, _ := nc.(*tls.Conn)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.mu.tls[secure]
+	return c.mu.http2[secure]
 }
 
 func (c *Connections) remove(p *peer) {
@@ -253,9 +272,7 @@ func (c *Connections) remove(p *peer) {
 		return
 	}
 	delete(c.mu.peers, p)
-	if secure, ok := p.Conn.(*tls.Conn); ok {
-		delete(c.mu.tls, secure)
-	}
+	delete(c.mu.http2, p.secure)
 	if c.mu.addresses[p.from]--; c.mu.addresses[p.from] == 0 {
 		delete(c.mu.addresses, p.from)
 	}

@@ -2,7 +2,7 @@
 //
 //	accept ─► loop: POST / or a route's path, nothing unusual ─► wire.Server.Do ─► one write
 //	            │
-//	            └─ any doubt ─► the connection, with the bytes read from it unread ─► http.Server, for the rest of its life
+//	            └─ HTTP/2, or any doubt ─► the connection, with the bytes read from it unread ─► http.Server, for the rest of its life
 //
 // For every request, net/http builds things that the API does not need: a context, maps of headers,
 // two buffered writers, a goroutine that watches for the client's disconnection. That is two thirds
@@ -32,6 +32,13 @@
 // A request's context ends when the server stops, not when its client disconnects: watching for
 // that takes a goroutine or another system call. No request takes long except a wait for stream
 // records, which ends after 20 seconds at the latest and holds no lock.
+//
+// # TLS
+//
+// A connection of crypto/tls has its place among [Connections] before the handshake, which has
+// [headerLimit] and can be cut off like an idle connection. After it the loop serves HTTP/1.1 as
+// without TLS, and net/http serves HTTP/2. Only the connection's own goroutine says goodbye, because
+// that waits for a client that does not read; others cut the connection below TLS.
 //
 // # Stopping
 //

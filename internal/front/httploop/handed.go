@@ -3,6 +3,7 @@ package httploop
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
@@ -57,9 +58,21 @@ type handedConn struct {
 	reader io.Reader // the unread bytes, then the connection
 }
 
-func newHandedConn(p *peer, unread []byte) *handedConn {
-	return &handedConn{p, io.MultiReader(bytes.NewReader(unread), p.Conn)}
+func newHandedConn(p *peer, unread []byte) net.Conn {
+	c := &handedConn{p, io.MultiReader(bytes.NewReader(unread), p.Conn)}
+	if p.secure != nil {
+		return &secureConn{c}
+	}
+	return c
 }
+
+func (c *handedConn) place() *peer { return c.peer }
+
+// secureConn is a handedConn over TLS. net/http sets Request.TLS if a connection has its method.
+type secureConn struct{ *handedConn }
+
+// ConnectionState returns the facts about the connection's TLS.
+func (c *secureConn) ConnectionState() tls.ConnectionState { return c.secure.ConnectionState() }
 
 // handedState follows the state of a connection that net/http serves.
 func (s *server) handedState(nc net.Conn, state http.ConnState) {

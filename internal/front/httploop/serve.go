@@ -2,13 +2,13 @@ package httploop
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math"
 	"net"
 	"net/http"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -63,8 +63,8 @@ type Options struct {
 // Serve answers requests on the listener until ctx is done or the listener fails. It returns the
 // listener's error, or nil after ctx was done. It closes the listener and all connections before it
 // returns, which takes up to finishLimit and abandonLimit together. A request that ignores its
-// cancelled context may still be running then. net/http serves TLS connections, with HTTP/2 if the
-// listener offers that.
+// cancelled context may still be running then. TLS connections, from a listener of crypto/tls, are
+// served like others; net/http serves those that negotiate HTTP/2.
 func Serve(ctx context.Context, listener net.Listener, o Options) error {
 	requests, cancelRequests := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancelRequests()
@@ -122,6 +122,7 @@ func newServer(o Options, requests context.Context, addr net.Addr) *server {
 		ReadTimeout:       requestLimit,
 		IdleTimeout:       idleLimit,
 		MaxHeaderBytes:    headerBytes,
+		HTTP2:             &http2Limits,
 		BaseContext:       func(net.Listener) context.Context { return requests },
 		ErrorLog:          slog.NewLogLogger(o.Logger.Handler(), slog.LevelWarn),
 	}
@@ -162,16 +163,32 @@ func (s *server) start(ctx context.Context, nc net.Conn) {
 		p.Close()
 		return
 	}
-	if tcp, ok := nc.(*net.TCPConn); ok {
+	if tcp, ok := p.transport().(*net.TCPConn); ok {
 		tcp.SetKeepAliveConfig(keepAlive) // without it, only such a connection lives longer
 	}
-	if secure, ok := nc.(*tls.Conn); ok {
-		s.Connections.rename(p, secure)
-		s.running.Go(func() { s.handed.pass(secure) }) // TLS is expensive anyway, and may become HTTP/2
-	} else if s.Do == nil {
-		s.running.Go(func() { s.handed.pass(newHandedConn(p, nil)) })
-	} else {
-		s.running.Go(newConn(p).serve)
+	s.running.Go(func() { s.serve(p) })
+}
+
+// serve serves a connection until it is closed or passed to net/http.
+func (s *server) serve(p *peer) {
+	defer func() {
+		// Do recovers by itself, so this is a fault of the loop or of the listener's TLS. It costs one
+		// connection, not the server.
+		if fault := recover(); fault != nil {
+			s.Logger.Error("a connection has failed", "panic", fault, "stack", string(debug.Stack()))
+			p.Close()
+		}
+	}()
+	switch {
+	case p.secure != nil && !s.handshake(p):
+		p.Close()
+	case p.secure != nil && p.secure.ConnectionState().NegotiatedProtocol == "h2":
+		s.Connections.rename(p)
+		s.handed.pass(p.secure) // net/http serves HTTP/2 only on a connection of this type
+	case s.Do == nil:
+		s.handed.pass(newHandedConn(p, nil))
+	default:
+		newConn(p).serve()
 	}
 }
 
@@ -206,7 +223,7 @@ func (s *server) finish(release, cancelRequests func()) error {
 		return err
 	}
 	for _, p := range s.peers() {
-		p.Close()
+		p.cut()
 	}
 	return s.fallback.Close()
 }

@@ -89,7 +89,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, answer func(in *R
 func newRequest(r *http.Request) *Request {
 	return &Request{
 		Method: r.Method, Path: r.URL.EscapedPath(), Query: r.URL.RawQuery, Host: r.Host, Header: r.Header,
-		Local: IsLocal(r.RemoteAddr),
+		Local: IsLocal(r.RemoteAddr), Secure: r.TLS != nil,
 	}
 }
 

@@ -28,6 +28,8 @@ type Request struct {
 	// Local reports that the client is on this machine. The answer is not compressed, since that
 	// takes longer than to send it over the loopback interface.
 	Local bool
+	// Secure reports that the request came over TLS.
+	Secure bool
 }
 
 // IsLocal reports whether the remote address of a connection is on this machine.
