@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -50,6 +51,7 @@ type ProxyOptions struct {
 	// default: a client that keeps connections, and waits at most a minute for the head of an
 	// answer
 	HTTP   *http.Client
+	TLS    *tls.Config  // of the default client, for an endpoint with a private CA; default: Go's
 	Logger *slog.Logger // for endpoints that do not answer; default: no log
 }
 
@@ -103,7 +105,7 @@ func NewProxy(o ProxyOptions) (*Proxy, error) {
 	o.Region = cmp.Or(o.Region, regionDefault)
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.HTTP == nil {
-		o.HTTP = newClient()
+		o.HTTP = newClient(o.TLS)
 	}
 	r.time.changed = func(doubt error) {
 		if doubt != nil {
@@ -134,8 +136,11 @@ func streamsOf(endpoint, host string) string {
 	return endpoint
 }
 
-func newClient() *http.Client {
+func newClient(settings *tls.Config) *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
+	if settings != nil {
+		t.TLSClientConfig = settings
+	}
 	t.DisableCompression = true
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = connectionsMax, connectionsMax
 	t.ResponseHeaderTimeout = answerTimeout
