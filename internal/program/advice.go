@@ -2,6 +2,7 @@ package program
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -51,6 +52,7 @@ func (e *endpoint) advise(err error) error {
 	var undecoded *smithy.DeserializationError
 	var response *smithyhttp.ResponseError
 	var operation *smithy.OperationError
+	var untrusted *tls.CertificateVerificationError
 	switch {
 	case err == nil:
 		return nil
@@ -62,6 +64,8 @@ func (e *endpoint) advise(err error) error {
 		return advise(fmt.Errorf("nothing listens at %s", e.url), "start one with mayfly serve, or set --endpoint or AWS_ENDPOINT_URL to the server's address")
 	case errors.As(err, &name):
 		return advise(fmt.Errorf("host %s not found", name.Name), "check the host in --endpoint or AWS_ENDPOINT_URL, and the network")
+	case errors.As(err, &untrusted):
+		return advise(fmt.Errorf("%s: %w", e.name(), untrusted), "set AWS_CA_BUNDLE to the file with the certificate of its CA")
 	case errors.As(err, &answer):
 		return e.adviseAnswer(&refusal{answer})
 	case errors.As(err, &undecoded) && errors.As(err, &response) && errors.As(err, &operation):

@@ -396,7 +396,10 @@ func (r *reader) startInClone(b block) {
 
 const cloneLimit = 3 * time.Minute // to compile it
 
-func (r *reader) address() string { return strings.TrimPrefix(r.server.url, "http://") }
+func (r *reader) address() string {
+	_, address, _ := strings.Cut(r.server.url, "://")
+	return address
+}
 
 func (r *reader) compare(b block) {
 	r.Helper()

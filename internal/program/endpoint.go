@@ -3,6 +3,7 @@ package program
 import (
 	"context"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -34,6 +35,25 @@ import (
 type endpointFlags struct {
 	Endpoint string `help:"Endpoint: http://host:port, or aws for Amazon's service. Default: AWS_ENDPOINT_URL_<SERVICE>, AWS_ENDPOINT_URL, then http://127.0.0.1:8000." placeholder:"URL"`
 	Region   string `help:"Region. Default: from the AWS configuration, then us-east-1." placeholder:"REGION"`
+	clientFlags
+}
+
+// clientFlags are the certificate that a command shows to a server that asks for one.
+type clientFlags struct {
+	ClientCert string `help:"PEM file with a certificate to show to a server that requires one (--tls-client-ca)." placeholder:"FILE"`
+	ClientKey  string `help:"PEM file with the key of --client-cert." placeholder:"FILE"`
+}
+
+// load returns the certificate as a list of one, or nothing if there is none.
+func (f clientFlags) load() ([]tls.Certificate, error) {
+	if f.ClientCert == "" && f.ClientKey == "" {
+		return nil, nil
+	}
+	pair, err := tls.LoadX509KeyPair(f.ClientCert, f.ClientKey)
+	if err != nil {
+		return nil, misused(fmt.Errorf("--client-cert %s with --client-key %s: %w", f.ClientCert, f.ClientKey, err), "give the PEM files of a certificate and its key")
+	}
+	return []tls.Certificate{pair}, nil
 }
 
 const (
@@ -86,28 +106,60 @@ func (f endpointFlags) connect(ctx context.Context, service string) (*endpoint, 
 		}
 		e.config.HTTPClient = patient{e.config.HTTPClient}
 	}
+	certificates, err := f.clientFlags.load()
+	if err != nil {
+		return nil, err
+	}
+	if certificates != nil || strings.HasPrefix(e.url, "https:") {
+		e.tune(func(t *http.Transport) {
+			withoutHTTP2(t)
+			t.TLSClientConfig.Certificates = certificates
+		})
+	}
 	return e, e.complete(ctx)
 }
 
 // widen raises the number of reusable connections to the number of parallel calls. The SDK's client
 // keeps ten.
 func (e *endpoint) widen(calls int) {
-	wider := func(b *awshttp.BuildableClient) *awshttp.BuildableClient {
-		return b.WithTransportOptions(func(t *http.Transport) {
-			t.MaxIdleConnsPerHost = max(t.MaxIdleConnsPerHost, calls)
-			t.MaxIdleConns = max(t.MaxIdleConns, 2*calls)
-		})
-	}
-	switch client := e.config.HTTPClient.(type) {
-	case nil:
-		e.config.HTTPClient = wider(awshttp.NewBuildableClient())
+	e.tune(func(t *http.Transport) {
+		t.MaxIdleConnsPerHost = max(t.MaxIdleConnsPerHost, calls)
+		t.MaxIdleConns = max(t.MaxIdleConns, 2*calls)
+	})
+}
+
+// tune changes the transport of the SDK's client, which has settings for TLS.
+func (e *endpoint) tune(change func(*http.Transport)) {
+	switch client := e.httpClient().(type) {
 	case *awshttp.BuildableClient:
-		e.config.HTTPClient = wider(client)
+		e.config.HTTPClient = client.WithTransportOptions(change)
 	case patient:
 		if b, ok := client.HTTPClient.(*awshttp.BuildableClient); ok {
-			e.config.HTTPClient = patient{wider(b)}
+			e.config.HTTPClient = patient{b.WithTransportOptions(change)}
 		}
 	}
+}
+
+// withoutHTTP2 makes a transport use HTTP/1.1. mayfly answers it faster, and if a server refuses the
+// client's certificate, Go's errors for HTTP/2 lack the reason.
+func withoutHTTP2(t *http.Transport) {
+	t.ForceAttemptHTTP2, t.TLSNextProto = false, map[string]func(string, *tls.Conn) http.RoundTripper{}
+	t.TLSClientConfig.NextProtos = nil // Clone has put "h2" there
+}
+
+// httpClient returns the client of the SDK, for requests that it has no operation for. It trusts
+// AWS_CA_BUNDLE.
+func (e *endpoint) httpClient() aws.HTTPClient {
+	if e.config.HTTPClient == nil {
+		return awshttp.NewBuildableClient()
+	}
+	return e.config.HTTPClient
+}
+
+// tls returns the settings for TLS of the SDK's client, or nil for Go's.
+func (e *endpoint) tls() (settings *tls.Config) {
+	e.tune(func(t *http.Transport) { settings = t.TLSClientConfig.Clone() })
+	return settings
 }
 
 // patient is an HTTP client that works with immediate answers, as from this machine. The SDK closes
@@ -268,7 +320,7 @@ func (e *endpoint) getClock(ctx context.Context) (*endpointClock, error) {
 	if err := v4.NewSigner().SignHTTP(ctx, identity, r, hex.EncodeToString(empty[:]), "dynamodb", e.config.Region, time.Now()); err != nil {
 		return nil, err
 	}
-	answer, err := http.DefaultClient.Do(r)
+	answer, err := e.httpClient().Do(r)
 	if err != nil {
 		return nil, err
 	}

@@ -24,6 +24,7 @@ type guardProxyCommand struct {
 	Host           string   `help:"Address to listen on." default:"127.0.0.1"`
 	InsecureListen bool     `help:"Allow an address that other machines can reach without credentials. Every caller then acts with this command's credentials."`
 	accessFlags
+	tlsFlags
 
 	BodyBudget byteSize `help:"Memory for the bodies of requests; from 32MB. Large ones wait for room." default:"128MB"`
 
@@ -67,7 +68,7 @@ func (c guardProxyCommand) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	o := strict.ProxyOptions{Rules: rules, Endpoint: url, Region: e.config.Region, Credentials: e.config.Credentials, BodyBudget: int64(c.BodyBudget), Logger: c.logger(s.err)}
+	o := strict.ProxyOptions{Rules: rules, Endpoint: url, Region: e.config.Region, Credentials: e.config.Credentials, BodyBudget: int64(c.BodyBudget), TLS: e.tls(), Logger: c.logger(s.err)}
 	if c.AccessKey != "" {
 		o.Clients = []strict.Credential{{AccessKey: c.AccessKey, SecretKey: c.SecretKey}}
 	}
@@ -75,11 +76,11 @@ func (c guardProxyCommand) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return misused(err, "mayfly guard proxy --help")
 	}
-	listener, err := listen(c.Host, c.Port)
+	listener, at, err := c.listen(c.Host, c.Port, s.out, o.Logger)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(s.out, "strict reads before %s\n%slistening on http://%s\n", e.name(), strings.Join(lines, ""), listener.Addr())
+	fmt.Fprintf(s.out, "strict reads before %s\n%slistening on %s\n", e.name(), strings.Join(lines, ""), at)
 	return serveUntil(ctx, proxy, listener, o.Logger)
 }
 
@@ -107,7 +108,7 @@ func (c guardProxyCommand) check() (strict.Rules, error) {
 	case c.MaxSkew < 2*time.Second || c.MaxSkew > 1000*time.Hour:
 		return rules, misused(fmt.Errorf("--max-skew %v is not between 2s and 1000h", c.MaxSkew), "for example --max-skew 5s")
 	}
-	return rules, c.accessFlags.check(c.Host, c.InsecureListen)
+	return rules, c.accessFlags.check(c.Host, c.InsecureListen || c.TLSClientCA != "")
 }
 
 // resolved returns the endpoint's URL, also for Amazon's service.
@@ -132,7 +133,7 @@ func (e *endpoint) checkSkew(ctx context.Context, url string, most time.Duration
 		return err
 	}
 	before := time.Now()
-	answer, err := http.DefaultClient.Do(r)
+	answer, err := e.httpClient().Do(r)
 	switch {
 	case errors.Is(err, context.Canceled):
 		return errors.New("interrupted")

@@ -2,6 +2,7 @@ package program
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +22,7 @@ type healthcheckCommand struct {
 	Host    string        `help:"Address that the server listens on." default:"127.0.0.1"`
 	URL     string        `name:"url" help:"Address of the server, such as http://mayfly:8000, in place of --host and --port." placeholder:"URL"`
 	Timeout time.Duration `help:"How long to wait for the answer." default:"3s"`
+	clientFlags
 }
 
 func (healthcheckCommand) Help() string {
@@ -31,10 +33,13 @@ func (healthcheckCommand) Help() string {
     mayfly healthcheck --url http://mayfly:8000 --timeout 1s
 
 It requests /readyz and prints the answer. It exits with 0 if the server is ready, and with 1 if not. Container images use
-it, because they have no shell and no curl.`
+it, because they have no shell and no curl.
+
+It finds out by itself whether the server speaks TLS. It does not check the server's certificate, as probes of Kubernetes
+do not: nothing that it sends or reads is secret.`
 }
 
-// Run requests /readyz once.
+// Run requests /readyz, again with TLS if the server asks for it.
 func (c healthcheckCommand) Run(ctx context.Context, s streams) error {
 	if c.URL == "" && (c.Port < 1 || c.Port > 65535) {
 		return misused(fmt.Errorf("invalid port %d", c.Port), "use a port from 1 to 65535")
@@ -44,7 +49,26 @@ func (c healthcheckCommand) Run(ctx context.Context, s streams) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
-	base := c.base()
+	certificates, err := c.load()
+	if err != nil {
+		return err
+	}
+	// without a proxy: the answer must be this server's own
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, Certificates: certificates}}
+	err = c.ask(ctx, s, transport, c.base("http"))
+	if errors.Is(err, errSpeaksTLS) && c.URL == "" {
+		err = c.ask(ctx, s, transport, c.base("https"))
+	}
+	return err
+}
+
+// speaksTLS is in the answer of a server with TLS to plain HTTP.
+const speaksTLS = "this port speaks TLS"
+
+var errSpeaksTLS = errors.New(speaksTLS)
+
+// ask requests /readyz once.
+func (c healthcheckCommand) ask(ctx context.Context, s streams, transport *http.Transport, base string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/readyz", nil)
 	if err != nil {
 		return misused(fmt.Errorf("invalid --url %q: %w", option.Address(c.URL), errors.Unwrap(err)), "use an address such as http://127.0.0.1:8000")
@@ -53,9 +77,8 @@ func (c healthcheckCommand) Run(ctx context.Context, s streams) error {
 		return misused(fmt.Errorf("invalid --url %q", option.Address(c.URL)), "use an address such as http://127.0.0.1:8000")
 	}
 	named := option.Address(base)
-	// A transport without a proxy: the answer must be this server's own.
 	var name *net.DNSError
-	response, err := (&http.Transport{}).RoundTrip(request)
+	response, err := transport.RoundTrip(request)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%s did not answer within %v", named, c.Timeout)
@@ -74,6 +97,8 @@ func (c healthcheckCommand) Run(ctx context.Context, s streams) error {
 		return fmt.Errorf("%s/readyz: %w", named, err)
 	case response.StatusCode == http.StatusServiceUnavailable && text != "":
 		return fmt.Errorf("%s is %s", named, text) // "not ready: " and the reason
+	case response.StatusCode == http.StatusBadRequest && strings.Contains(text, speaksTLS):
+		return advise(fmt.Errorf("%s: %w", named, errSpeaksTLS), "use https:// in --url")
 	case response.StatusCode != http.StatusOK:
 		return advise(fmt.Errorf("%s/readyz returned %s", named, response.Status), "check that a mayfly listens there, and name its port with --port")
 	}
@@ -81,8 +106,9 @@ func (c healthcheckCommand) Run(ctx context.Context, s streams) error {
 	return nil
 }
 
-// base returns the server's address. It uses the loopback for a server on all addresses.
-func (c healthcheckCommand) base() string {
+// base returns the server's address, with this scheme unless --url has one. It uses the loopback for
+// a server on all addresses.
+func (c healthcheckCommand) base(scheme string) string {
 	if c.URL != "" {
 		return strings.TrimRight(c.URL, "/")
 	}
@@ -93,5 +119,5 @@ func (c healthcheckCommand) base() string {
 			host = "::1"
 		}
 	}
-	return (&url.URL{Scheme: "http", Host: net.JoinHostPort(host, strconv.Itoa(c.Port))}).String()
+	return (&url.URL{Scheme: scheme, Host: net.JoinHostPort(host, strconv.Itoa(c.Port))}).String()
 }

@@ -73,7 +73,7 @@ func checkExposure(host string, credentials, insecure bool) error {
 		return nil
 	}
 	return misused(fmt.Errorf("other machines can reach %s, and no credentials are configured: anyone could read and change the data", host),
-		"set --access-key and --secret-key, or listen on 127.0.0.1, or add --insecure-listen on a trusted network")
+		"set --access-key and --secret-key, or --tls-client-ca, or listen on 127.0.0.1, or add --insecure-listen on a trusted network")
 }
 
 func isLoopback(host string) bool {

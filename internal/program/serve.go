@@ -21,6 +21,7 @@ type serveCommand struct {
 	Host           string `help:"Address to listen on." default:"127.0.0.1"`
 	InsecureListen bool   `help:"Allow an address that other machines can reach without credentials."`
 	accessFlags
+	tlsFlags
 	pageFlags
 
 	Data       string            `help:"Directory of the database, created if missing. Default: keep everything in memory." placeholder:"DIR"`
@@ -56,6 +57,8 @@ func (serveCommand) Help() string {
     mayfly serve
     mayfly serve --data ./data --port 8000
     mayfly serve --data ./data --targets targets.yaml --triggers triggers.yaml
+    mayfly serve --data ./data --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem --config mayfly.yaml
+    mayfly serve --tls-self-signed ./tls
     MAYFLY_DATA=./data mayfly serve --config mayfly.yaml
     AWS_ENDPOINT_URL=http://127.0.0.1:8000 aws dynamodb list-tables
 
@@ -72,7 +75,7 @@ func (c serveCommand) Run(ctx context.Context, s streams) error {
 	moreProcessors()
 	defer afterStart(int64(c.CacheBytes), c.Data == "").Stop()
 	options.Logger = c.logger(s.err)
-	listener, err := listen(c.Host, c.Port)
+	listener, url, err := c.listen(c.Host, c.Port, s.out, options.Logger)
 	if err != nil {
 		return err
 	}
@@ -93,7 +96,7 @@ func (c serveCommand) Run(ctx context.Context, s streams) error {
 	if c.Expiry == mayfly.ExpiryAWS {
 		fmt.Fprintf(s.out, "--expiry aws: expired items stay visible until removed, after a delay (%s, seed %d)\n", c.ExpiryDelay, c.ExpirySeed)
 	}
-	fmt.Fprintf(s.out, "listening on http://%s\n", listener.Addr())
+	fmt.Fprintf(s.out, "listening on %s\n", url)
 	return errors.Join(serveHTTP(ctx, db, listener), stop(), closeDB(db), shut())
 }
 
@@ -156,7 +159,7 @@ func (c serveCommand) options() (mayfly.Options, error) {
 	if c.Data != "" && c.Memory {
 		return o, misused(errors.New("--data and --memory cannot be used together"), "")
 	}
-	return o, c.accessFlags.check(c.Host, c.InsecureListen)
+	return o, c.accessFlags.check(c.Host, c.InsecureListen || c.TLSClientCA != "")
 }
 
 // serveHTTP answers requests until ctx is done, then finishes those in progress. It returns the

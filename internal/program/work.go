@@ -35,9 +35,9 @@ func (f workFlags) options(s streams, e *endpoint, o host.Options) host.Options 
 	return o
 }
 
-// work runs a worker until ctx is done. With a listener it runs the lifecycles of the endpoint too,
+// work runs a worker until ctx is done. With a listener, at this URL, it runs the lifecycles of the endpoint too,
 // and serves the APIs of schedules, rules and triggers.
-func (f workFlags) work(ctx context.Context, s streams, e *endpoint, o host.Options, l net.Listener, credentials ...sigv4.Credential) error {
+func (f workFlags) work(ctx context.Context, s streams, e *endpoint, o host.Options, l net.Listener, url string, credentials ...sigv4.Credential) error {
 	o = f.options(s, e, o)
 	if l == nil {
 		return e.advise(host.NewWorker(o).Run(ctx))
@@ -48,7 +48,7 @@ func (f workFlags) work(ctx context.Context, s streams, e *endpoint, o host.Opti
 	}
 	w := host.NewWorker(o, credentials...)
 	serve := func(ctx context.Context) error { return serveUntil(ctx, w.Handler(), l, o.Logger) }
-	fmt.Fprintf(s.out, "working for %s\nlistening on http://%s\n", e.name(), l.Addr())
+	fmt.Fprintf(s.out, "working for %s\nlistening on %s\n", e.name(), url)
 	return e.advise(runTogether(ctx, w.Run, lifecycles.Run, serve))
 }
 

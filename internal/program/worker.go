@@ -21,6 +21,7 @@ type workerCommand struct {
 	Host           string `help:"Address to listen on." default:"127.0.0.1"`
 	InsecureListen bool   `help:"Allow an address that other machines can reach without credentials."`
 	accessFlags
+	tlsFlags
 	pageFlags
 
 	targetFlags
@@ -47,7 +48,7 @@ mayfly serve does all this itself, unless it was started with --database-only.`
 
 // Run runs the work until ctx is done.
 func (c workerCommand) Run(ctx context.Context, s streams) error {
-	if err := c.accessFlags.check(c.Host, c.InsecureListen); err != nil {
+	if err := c.accessFlags.check(c.Host, c.InsecureListen || c.TLSClientCA != ""); err != nil {
 		return err
 	}
 	pages, err := c.pageFlags.rules()
@@ -61,7 +62,7 @@ func (c workerCommand) Run(ctx context.Context, s streams) error {
 	if err := e.checkAlone(ctx); err != nil {
 		return err
 	}
-	listener, err := listen(c.Host, c.Port)
+	listener, url, err := c.listen(c.Host, c.Port, s.out, c.logger(s.err))
 	if err != nil {
 		return err
 	}
@@ -82,7 +83,7 @@ func (c workerCommand) Run(ctx context.Context, s streams) error {
 		o.Reminders, err = readDeclared("reminders", c.Reminders, reminder.ReadSpecs)
 	}
 	if err == nil {
-		err = c.work(ctx, s, e, o, listener, credentials...)
+		err = c.work(ctx, s, e, o, listener, url, credentials...)
 	}
 	return errors.Join(err, shut())
 }
