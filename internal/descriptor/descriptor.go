@@ -1,6 +1,6 @@
-// Package descriptor divides the file descriptors that the process may use. The store needs files
-// and the server connections, and each opens more when it can. If one took those of the other, a
-// flood of connections would stop the store.
+// Package descriptor divides the file descriptors of the process between the store's files, the
+// server's connections and the rest. Without a division, a flood of connections would stop the store,
+// because it could open no file.
 package descriptor
 
 // The parts of the limit. A process with at least 200 descriptors has room for all of them.

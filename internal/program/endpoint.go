@@ -208,8 +208,8 @@ func noCredentials(endpoint string, why error) error {
 	return fmt.Errorf("%w for %s: %w", errNoCredentials, endpoint, concise(why))
 }
 
-// url returns the URL of the flag, otherwise the one of the environment, which all clients of AWS
-// read, otherwise the default address of mayfly serve.
+// url returns the URL of --endpoint. Without it, url returns the one in AWS's environment variables,
+// which all AWS clients read, and otherwise the default address of mayfly serve.
 func (f endpointFlags) url(service string) string {
 	for _, s := range []string{f.Endpoint, os.Getenv("AWS_ENDPOINT_URL_" + service), os.Getenv("AWS_ENDPOINT_URL")} {
 		if s != "" {

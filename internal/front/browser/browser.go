@@ -9,7 +9,7 @@
 //     server is then of the page's origin, so the page may send anything and read the answers.
 //
 // So a request of a browser has to pass two checks. The first is against rebinding: the host in the
-// URL must be an IP address, localhost or one of [Rules.Hosts], because nobody else can make these
+// URL must be an IP address, localhost or one of [Rules.Hosts], because no other site can make these
 // resolve to the server. Names below localhost are not included: some systems ask DNS for them. The
 // second check is against cross-origin requests: the page must be of the server's own origin, or of
 // one of [Rules.Origins]. A link to the server may be on any page, because the browser shows the

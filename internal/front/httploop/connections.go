@@ -17,9 +17,9 @@ import (
 
 // Connections limits the connections of the servers that share it. When there are as many as may
 // be, a new one takes the place of a silent one: one whose client has sent nothing for a second, or no
-// whole request. Those that have got no answer go first, then the longest silent. Without a silent
-// one, the new connection waits. The address of another machine (in IPv6 its network, of 64 bits) has
-// at most three quarters of the places, so that others can connect.
+// whole request. Connections without a successful answer go first, then the longest silent ones.
+// Without a silent one, the new connection waits. The address of another machine (in IPv6 its
+// network, of 64 bits) has at most three quarters of the places, so that others can connect.
 type Connections struct {
 	limit   int
 	closed  atomic.Int64 // silent ones, for the place
@@ -85,8 +85,9 @@ type peer struct {
 	from   string // the client: its address without the port, or of IPv6 its network
 	here   bool   // the client is on this machine
 	state  atomic.Int32
-	since  atomic.Int64 // when it was accepted or last answered, in Unix nanoseconds
-	served atomic.Bool  // a request has succeeded
+	// when it was accepted, last answered, or began to send a request in parts, in Unix nanoseconds
+	since  atomic.Int64
+	served atomic.Bool // a request has succeeded
 	ended  sync.Once
 }
 

@@ -73,8 +73,8 @@ func readUnknown(b *bytes.Buffer, r *http.Request, limit int64, admit Admit) (ho
 // it reads would otherwise find the connection closed, and no answer. A client that asked whether to
 // send the body (Expect: 100-continue) has its answer.
 //
-// An HTTP/1 connection ends with the answer. In full duplex, net/http would take what is left of the
-// body for the next request.
+// An HTTP/1 connection ends with the answer. Otherwise net/http, in full duplex, would read the
+// unread part of the body as the next request.
 func Refuse(w http.ResponseWriter, r *http.Request, now time.Time, answer func()) {
 	if r.ProtoMajor != 1 {
 		answer() // HTTP/2 tells the client to stop
