@@ -147,9 +147,8 @@ func newRoom(size int) []byte {
 	return rooms.Get().(*[roomKept]byte)[:]
 }
 
-// refuse answers a request whose body has not been read, and closes the connection. Before that it
-// reads the rest of the body, within limits: a client that sends all of its request before it reads
-// would otherwise find no answer. Meanwhile the server may close the connection like an idle one.
+// refuse answers a request whose body has not been read, and closes the connection when the rest of
+// the body has come. Meanwhile the server may close the connection like an idle one.
 func (c *conn) refuse(out *wire.Response) {
 	defer c.Close()
 	defer out.Release()
@@ -157,18 +156,8 @@ func (c *conn) refuse(out *wire.Response) {
 	if c.write(out, true, c.server.Now()) != nil {
 		return
 	}
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
-		_ = half.CloseWrite() // if it fails, so do the reads
-	}
-	c.SetReadDeadline(c.server.Now().Add(intake.DrainLimit)) // if it fails, so do the reads
 	c.state.Store(waiting)
-	for left > 0 {
-		n, err := c.Conn.Read(c.small)
-		if err != nil {
-			return
-		}
-		left -= n
-	}
+	c.server.linger(c.Conn, int64(left))
 }
 
 // judge returns the verdict on the bytes read so far. It is plain only if they have the whole

@@ -39,7 +39,7 @@ func (s *server) handshake(p *peer) (ok bool) {
 			fmt.Fprintf(plain.Conn, head+plainBody, len(plainBody)) // if it fails, so does the next read
 		}
 		if !errors.Is(err, os.ErrDeadlineExceeded) {
-			s.linger(p.transport())
+			s.linger(p.transport(), intake.DrainMax)
 		}
 		return false
 	}
@@ -60,12 +60,13 @@ func isHTTP(b [5]byte) bool {
 // plainBody is the answer to HTTP without TLS, in a form that SDKs can read.
 const plainBody = `{"__type":"com.amazon.coral.validate#ValidationException","message":"this port speaks TLS; use https:// in the address"}` + "\n"
 
-// linger reads what a refused client still sends, within limits. If the connection closed at once, a
-// client that sends all of its request before it reads would not see why it was refused.
-func (s *server) linger(c net.Conn) {
+// linger reads so many bytes that a refused client may still send, for intake.DrainLimit at most. If
+// the connection closed at once, a client that sends all of its request before it reads would not see
+// why it was refused.
+func (s *server) linger(c net.Conn, bytes int64) {
 	if half, ok := c.(interface{ CloseWrite() error }); ok {
 		_ = half.CloseWrite() // if it fails, so do the reads
 	}
 	c.SetReadDeadline(s.Now().Add(intake.DrainLimit)) // if it fails, so do the reads
-	_, _ = io.CopyN(io.Discard, c, intake.DrainMax)   // an error ends the connection anyway
+	_, _ = io.CopyN(io.Discard, c, bytes)             // an error ends the connection anyway
 }
