@@ -17,6 +17,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/descriptor"
 	"github.com/mayflydb/mayfly/internal/front/admin"
 	"github.com/mayflydb/mayfly/internal/front/httploop"
+	"github.com/mayflydb/mayfly/internal/front/keys"
 	"github.com/mayflydb/mayfly/internal/front/wire"
 	"github.com/mayflydb/mayfly/internal/sdk"
 	"github.com/mayflydb/mayfly/internal/store/engine"
@@ -42,6 +43,7 @@ type DB struct {
 	options Options
 	engine  *engine.Engine
 	service *service.Service
+	ring    *keys.Ring // nil: requests need no signature
 	server  *wire.Server
 	peers   *httploop.Connections // of all listeners
 	admin   http.Handler
@@ -72,7 +74,11 @@ func Open(dir string, options Options) (*DB, error) {
 	if err := options.validate(dir); err != nil {
 		return nil, err
 	}
-	db := &DB{options: options, ran: make(chan struct{}), failed: make(chan struct{})}
+	ring, err := options.ring()
+	if err != nil {
+		return nil, fmt.Errorf("mayfly: %w", err)
+	}
+	db := &DB{options: options, ring: ring, ran: make(chan struct{}), failed: make(chan struct{})}
 	store, err := engine.Open(engine.Options{
 		Dir:             dir,
 		FS:              options.fs,
@@ -149,7 +155,7 @@ func (db *DB) assemble() {
 		Actions:    named,
 		Now:        time.Now, // real time, whatever the database's clock shows
 		Date:       db.Clock().Now,
-		Verifier:   o.verifier(),
+		Keys:       db.ring,
 		BodyBudget: o.BodyBudget,
 		Region:     o.Region,
 		Pages:      o.pages(),

@@ -10,6 +10,8 @@ import (
 
 	"github.com/mayflydb/mayfly/internal/front/browser"
 	"github.com/mayflydb/mayfly/internal/front/intake"
+	"github.com/mayflydb/mayfly/internal/front/keys"
+	"github.com/mayflydb/mayfly/internal/front/policy"
 	"github.com/mayflydb/mayfly/internal/front/sigv4"
 	"github.com/mayflydb/mayfly/internal/option"
 	"github.com/mayflydb/mayfly/internal/store/engine"
@@ -67,6 +69,12 @@ type Options struct {
 	// Credentials are the pairs that requests over HTTP must be signed with. The clients in this
 	// process need none. Default: none, so all requests are accepted and no signature is checked.
 	Credentials []Credential
+
+	// RenewCredentials, if set, is called before a request over HTTP is answered, at most once a
+	// second and by one request at a time. It returns the credentials that replace the present
+	// ones, or nil to keep those. If it fails or a credential is invalid, the present ones stay and
+	// the reason is logged. It needs Credentials.
+	RenewCredentials func() ([]Credential, error)
 
 	// CORS lists the origins ("https://app.example", or "*" for all) whose web pages may use the
 	// APIs over HTTP. Default: none, so only pages of the server's own origin may.
@@ -140,10 +148,28 @@ type Options struct {
 	noWork  bool  // leaves the work from before to a test
 }
 
-// Credential is an access key and its secret.
+// Credential is an access key and its secret, with what it allows.
 type Credential struct {
-	AccessKey string // 1 to 128 characters, without "/" or white space
-	SecretKey string // not empty
+	AccessKey    string // 1 to 128 characters, without "/" or white space
+	SecretKey    string // not empty
+	SessionToken string // if set, requests must have it in X-Amz-Security-Token
+
+	// User is the name in messages and in the variable ${aws:username} of policies. Default: the
+	// access key.
+	User string
+
+	// Expires is the instant from which requests are refused. Default: never.
+	Expires time.Time
+
+	// Policies are IAM policies in JSON: they say what the key may do. Default: none, so everything
+	// is allowed.
+	Policies []Policy
+}
+
+// Policy is an IAM policy.
+type Policy struct {
+	Name string // for messages, such as the policy's file
+	JSON string
 }
 
 // Durability is the kind of failure that an acknowledged write survives.
@@ -330,16 +356,54 @@ func (o Options) pages() browser.Rules {
 	return browser.Rules{Hosts: o.AllowHosts, Origins: o.CORS}
 }
 
-// verifier returns a verifier of signatures, or nil without credentials.
-func (o Options) verifier() *sigv4.Verifier {
+// ring returns the keys of validated options, or nil without credentials.
+func (o Options) ring() (*keys.Ring, error) {
 	if len(o.Credentials) == 0 {
-		return nil
+		return nil, nil
 	}
-	credentials := make([]sigv4.Credential, len(o.Credentials))
-	for i, c := range o.Credentials {
-		credentials[i] = sigv4.Credential{AccessKey: c.AccessKey, SecretKey: c.SecretKey}
+	var renew func() ([]keys.Spec, error)
+	if o.RenewCredentials != nil {
+		renew = func() ([]keys.Spec, error) {
+			credentials, err := o.RenewCredentials()
+			if err != nil || credentials == nil {
+				return nil, err
+			}
+			var all option.Complaints
+			checkCredentials(&all, credentials)
+			return keySpecs(credentials), all.Err("renew the credentials")
+		}
 	}
-	return sigv4.NewVerifier(credentials...)
+	return keys.New(keySpecs(o.Credentials), renew, func(err error) {
+		o.Logger.Error("the access keys cannot be renewed; the previous ones stay in use", "error", err)
+	})
+}
+
+// keySpecs returns the descriptions of credentials. They are not nil.
+func keySpecs(credentials []Credential) []keys.Spec {
+	specs := make([]keys.Spec, len(credentials))
+	for i, c := range credentials {
+		specs[i] = keys.Spec{
+			Credential: sigv4.Credential{AccessKey: c.AccessKey, SecretKey: c.SecretKey, SessionToken: c.SessionToken},
+			User:       c.User, Expires: c.Expires,
+		}
+		for _, p := range c.Policies {
+			specs[i].Policies = append(specs[i].Policies, keys.Policy{Name: p.Name, Text: p.JSON})
+		}
+	}
+	return specs
+}
+
+// checkCredentials collects the faults of credentials.
+func checkCredentials(all *option.Complaints, credentials []Credential) {
+	for i, c := range credentials {
+		name := fmt.Sprintf("Credentials[%d]", i)
+		all.AddIf(!isAccessKey(c.AccessKey), name, `an access key has 1 to 128 characters, without "/" or white space`)
+		all.AddIf(c.SecretKey == "", name, "the secret key is empty")
+		for _, p := range c.Policies {
+			_, err := policy.Parse([]byte(p.JSON))
+			all.AddIf(err != nil, name, "policy %s: %v", p.Name, err)
+		}
+	}
 }
 
 // Characters of options. The checks below are not regular expressions: every program that imports
@@ -375,10 +439,8 @@ func (o Options) validate(dir string) error {
 	all.AddIf(err != nil, "ExpiryDelay", "%v", err)
 	all.AddIf(!isRegion(o.Region), "Region", "%q is not a region name", o.Region)
 	all.AddIf(!isAccount(o.Account), "Account", "%q is not twelve digits", o.Account)
-	for i, c := range o.Credentials {
-		all.AddIf(!isAccessKey(c.AccessKey), fmt.Sprintf("Credentials[%d]", i), `an access key has 1 to 128 characters, without "/" or white space`)
-		all.AddIf(c.SecretKey == "", fmt.Sprintf("Credentials[%d]", i), "the secret key is empty")
-	}
+	checkCredentials(&all, o.Credentials)
+	all.AddIf(o.RenewCredentials != nil && len(o.Credentials) == 0, "RenewCredentials", "needs Credentials")
 	for i, origin := range o.CORS {
 		err := browser.CheckOrigin(origin)
 		all.AddIf(err != nil, fmt.Sprintf("CORS[%d]", i), "%v", err)

@@ -8,6 +8,8 @@ import (
 	"syscall"
 
 	"github.com/mayflydb/mayfly/internal/front/browser"
+	"github.com/mayflydb/mayfly/internal/front/keys"
+	"github.com/mayflydb/mayfly/internal/front/sigv4"
 )
 
 // listen returns a listener for a port. Port 0 selects a free one.
@@ -43,6 +45,14 @@ func (f accessFlags) check(host string, insecure bool) error {
 		return misused(errors.New("--access-key and --secret-key need each other"), "set both, or neither")
 	}
 	return checkExposure(host, f.AccessKey != "", insecure)
+}
+
+// ring returns the keys that the flags set, or nil.
+func (f accessFlags) ring() (*keys.Ring, error) {
+	if f.AccessKey == "" {
+		return nil, nil
+	}
+	return keys.Fixed(sigv4.Credential{AccessKey: f.AccessKey, SecretKey: f.SecretKey}), nil
 }
 
 // pageFlags are the web pages that may call a server, besides its own at an address or localhost.

@@ -73,7 +73,7 @@ func (c triggerRunCommand) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	o := host.Options{Account: accountAnywhere, Targets: mappings, Triggers: []trigger.Spec{spec}, Aside: spec.Name}
-	return errors.Join(c.work(ctx, s, e, o, nil, ""), shut())
+	return errors.Join(c.work(ctx, s, e, o, nil, "", nil), shut())
 }
 
 // accountAnywhere is the account in ARNs of triggers that run here.

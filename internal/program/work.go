@@ -13,7 +13,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/descriptor"
 	"github.com/mayflydb/mayfly/internal/front/httploop"
-	"github.com/mayflydb/mayfly/internal/front/sigv4"
+	"github.com/mayflydb/mayfly/internal/front/keys"
 	"github.com/mayflydb/mayfly/internal/work/host"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 	"github.com/mayflydb/mayfly/lifecycle"
@@ -37,16 +37,16 @@ func (f workFlags) options(s streams, e *endpoint, o host.Options) host.Options 
 
 // work runs a worker until ctx is done. With a listener, at this URL, it runs the lifecycles of the endpoint too,
 // and serves the APIs of schedules, rules and triggers.
-func (f workFlags) work(ctx context.Context, s streams, e *endpoint, o host.Options, l net.Listener, url string, credentials ...sigv4.Credential) error {
+func (f workFlags) work(ctx context.Context, s streams, e *endpoint, o host.Options, l net.Listener, url string, ring *keys.Ring) error {
 	o = f.options(s, e, o)
 	if l == nil {
-		return e.advise(host.NewWorker(o).Run(ctx))
+		return e.advise(host.NewWorker(o, nil).Run(ctx))
 	}
 	lifecycles, err := newLifecycles(o)
 	if err != nil {
 		return err
 	}
-	w := host.NewWorker(o, credentials...)
+	w := host.NewWorker(o, ring)
 	serve := func(ctx context.Context) error { return serveUntil(ctx, w.Handler(), l, o.Logger) }
 	fmt.Fprintf(s.out, "working for %s\nlistening on %s\n", e.name(), url)
 	return e.advise(runTogether(ctx, w.Run, lifecycles.Run, serve))

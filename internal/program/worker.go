@@ -9,7 +9,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 
 	"github.com/mayflydb/mayfly"
-	"github.com/mayflydb/mayfly/internal/front/sigv4"
 	"github.com/mayflydb/mayfly/internal/work/host"
 	"github.com/mayflydb/mayfly/internal/work/reminder"
 	schedules "github.com/mayflydb/mayfly/internal/work/scheduler"
@@ -75,15 +74,15 @@ func (c workerCommand) Run(ctx context.Context, s streams) error {
 	if o.Targets, shut, err = openTargets(ctx, c.Targets, c.logger(s.err), listener.Addr().String()); err != nil {
 		return err
 	}
-	var credentials []sigv4.Credential
-	if c.AccessKey != "" {
-		credentials = append(credentials, sigv4.Credential{AccessKey: c.AccessKey, SecretKey: c.SecretKey})
+	ring, err := c.ring()
+	if err != nil {
+		return errors.Join(err, shut())
 	}
 	if o.Triggers, err = readDeclared("triggers", c.Triggers, trigger.ReadSpecs); err == nil {
 		o.Reminders, err = readDeclared("reminders", c.Reminders, reminder.ReadSpecs)
 	}
 	if err == nil {
-		err = c.work(ctx, s, e, o, listener, url, credentials...)
+		err = c.work(ctx, s, e, o, listener, url, ring)
 	}
 	return errors.Join(err, shut())
 }

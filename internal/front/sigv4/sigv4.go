@@ -90,24 +90,31 @@ func NewVerifier(credentials ...Credential) *Verifier {
 }
 
 // Verify returns nil if the request is signed with one of the verifier's credentials, and a
-// *dynamo.Error otherwise.
+// *dynamo.Error otherwise. See Identify.
+func (v *Verifier) Verify(r *Request, clock, other time.Time) error {
+	_, err := v.Identify(r, clock, other)
+	return err
+}
+
+// Identify returns the access key of the credential that the request is signed with, or a
+// *dynamo.Error if it is signed with none of the verifier's.
 //
 // A signature is valid if its date is within 15 minutes of either clock. The two differ if a client
 // may sign by the time of a database whose clock was moved; otherwise pass one time twice. The
 // instants between them are not valid, or a captured request could be repeated for as long as the
 // clocks are apart.
-func (v *Verifier) Verify(r *Request, clock, other time.Time) error {
+func (v *Verifier) Identify(r *Request, clock, other time.Time) (accessKey string, err error) {
 	sig, scope, credential, err := v.checkHead(r, clock, other)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if err := v.checkSignature(r, sig, scope, credential.SecretKey); err != nil {
-		return err
+		return "", err
 	}
 	if !hmac.Equal([]byte(sig.token), []byte(credential.SessionToken)) {
-		return unrecognized("The security token included in the request is invalid")
+		return "", unrecognized("The security token included in the request is invalid")
 	}
-	return nil
+	return credential.AccessKey, nil
 }
 
 // VerifyHead is the part of Verify that needs no body. It returns nil for a request that may be

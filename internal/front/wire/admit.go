@@ -26,12 +26,12 @@ func (s *Server) admit(ctx context.Context, in *Request, bytes int64) (*intake.H
 	if in.InProcess {
 		return nil, nil
 	}
-	if s.Verifier != nil && (bytes > intake.SmallMax || s.bodies.Scarce(bytes)) {
+	if s.Keys != nil && (bytes > intake.SmallMax || s.bodies.Scarce(bytes)) {
 		service := serviceDynamoDB
 		if m := s.mounted.find(in); m.api != nil {
 			service = m.api.service
 		}
-		if err := s.Verifier.VerifyHead(signed(in, service), s.Now(), s.Date()); err != nil {
+		if err := s.Keys.VerifyHead(signed(in, service), s.Now(), s.Date()); err != nil {
 			return nil, err
 		}
 	}

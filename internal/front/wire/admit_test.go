@@ -13,6 +13,7 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 
 	"github.com/mayflydb/mayfly/internal/front/intake"
+	"github.com/mayflydb/mayfly/internal/front/keys"
 	"github.com/mayflydb/mayfly/internal/front/sigv4"
 )
 
@@ -36,7 +37,7 @@ func head(t *testing.T, path, service, key string, at time.Time) *Request {
 // A large body is read only if its head could be signed by a known key, now and for this service.
 func TestAdmitByHead(t *testing.T) {
 	now := time.Now()
-	s := newMountedServer(Options{Now: time.Now, Verifier: sigv4.NewVerifier(sigv4.Credential{AccessKey: "known", SecretKey: "secret"})})
+	s := newMountedServer(Options{Now: time.Now, Keys: keys.Fixed(sigv4.Credential{AccessKey: "known", SecretKey: "secret"})})
 	const large = intake.SmallMax + 1
 	for _, c := range []struct {
 		name   string
@@ -71,7 +72,7 @@ func TestAdmitByHead(t *testing.T) {
 
 // Strangers take at most half of the room for small bodies.
 func TestStrangersLeaveRoom(t *testing.T) {
-	s := newMountedServer(Options{Now: time.Now, Verifier: sigv4.NewVerifier(sigv4.Credential{AccessKey: "known", SecretKey: "secret"})})
+	s := newMountedServer(Options{Now: time.Now, Keys: keys.Fixed(sigv4.Credential{AccessKey: "known", SecretKey: "secret"})})
 	bodies, _ := s.Load()
 	unknown := head(t, "/", "dynamodb", "unknown", time.Now())
 	for range bodies.Size() / 4 / intake.SmallMax {
@@ -136,7 +137,7 @@ func TestNoRoom(t *testing.T) {
 // A body is not unpacked beyond 64 KB for a stranger, who does not take the room of others either.
 func TestPackedByStranger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newTestServer(t, Options{BodyBudget: intake.LeastBudget, Verifier: sigv4.NewVerifier(sigv4.Credential{AccessKey: "known", SecretKey: "secret"})})
+		s := newTestServer(t, Options{BodyBudget: intake.LeastBudget, Keys: keys.Fixed(sigv4.Credential{AccessKey: "known", SecretKey: "secret"})})
 		bodies, _ := s.Load()
 		taken, err := bodies.Take(t.Context(), 16<<20)
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/front/browser"
+	"github.com/mayflydb/mayfly/internal/front/keys"
 	"github.com/mayflydb/mayfly/internal/front/sigv4"
 )
 
@@ -201,7 +202,7 @@ func TestMountedGzip(t *testing.T) {
 
 // A request must be signed for the service of its operation, even if it fails for another reason.
 func TestMountedUnsigned(t *testing.T) {
-	s := newMountedServer(Options{Verifier: sigv4.NewVerifier(sigv4.Credential{AccessKey: "a", SecretKey: "b"})})
+	s := newMountedServer(Options{Keys: keys.Fixed(sigv4.Credential{AccessKey: "a", SecretKey: "b"})})
 	const missing = `"Request is missing Authentication Token"}`
 	for _, test := range []struct {
 		in     *Request
@@ -228,7 +229,7 @@ func TestMountedUnsigned(t *testing.T) {
 // A request of a page that may not use the server is refused in the form of its API, before all other
 // checks. A page of a configured origin is answered, and reads the error's type.
 func TestPages(t *testing.T) {
-	s := newMountedServer(Options{Pages: browser.Rules{Origins: []string{"https://app.example"}}, Verifier: sigv4.NewVerifier(sigv4.Credential{AccessKey: "a", SecretKey: "b"})})
+	s := newMountedServer(Options{Pages: browser.Rules{Origins: []string{"https://app.example"}}, Keys: keys.Fixed(sigv4.Credential{AccessKey: "a", SecretKey: "b"})})
 	const message = `web pages of https://evil.example cannot use this server`
 	for _, test := range []struct {
 		in     *Request

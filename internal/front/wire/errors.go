@@ -30,6 +30,7 @@ var errorForms = map[dynamo.Code]errorForm{
 	dynamo.CodeMissingAuthToken:      {namespace: nsService},
 	dynamo.CodeIncompleteSignature:   {namespace: nsService},
 	dynamo.CodeUnrecognizedClient:    {namespace: nsService},
+	dynamo.CodeExpiredToken:          {namespace: nsService},
 	dynamo.CodeAccessDenied:          {namespace: nsService, member: "Message"},
 	dynamo.CodeThrottling:            {namespace: nsService},
 	dynamo.CodeTransactionCanceled:   {member: "Message"},

@@ -110,10 +110,10 @@ func (r *Response) write(w http.ResponseWriter) {
 
 // Signed returns a handler for endpoints that share the port, such as the clock. It passes requests
 // to next if they are signed like the API's, for the service "dynamodb", and answers others as the
-// API does. The body that next reads is valid until next returns. Without a Verifier, Signed
+// API does. The body that next reads is valid until next returns. Without keys, Signed
 // returns next.
 func (s *Server) Signed(next http.Handler) http.Handler {
-	if s.Verifier == nil {
+	if s.Keys == nil {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

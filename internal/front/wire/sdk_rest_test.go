@@ -22,6 +22,7 @@ import (
 	schedulertypes "github.com/aws/aws-sdk-go-v2/service/scheduler/types"
 	"github.com/aws/smithy-go"
 
+	"github.com/mayflydb/mayfly/internal/front/keys"
 	"github.com/mayflydb/mayfly/internal/front/sigv4"
 )
 
@@ -71,7 +72,7 @@ func newSDKServer() *sdkServer {
 	for _, name := range []string{"PutRule", "DeleteRule"} {
 		o.Actions = append(o.Actions, Action{Service: "events", Target: "AWSEvents." + name, Do: do(name)})
 	}
-	o.Verifier = sigv4.NewVerifier(sigv4.Credential{AccessKey: "AKID", SecretKey: "secret"})
+	o.Keys = keys.Fixed(sigv4.Credential{AccessKey: "AKID", SecretKey: "secret"})
 	o.Now, o.Logger = time.Now, slog.New(slog.DiscardHandler)
 	s.Server = New(o)
 	return s

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	"github.com/aws/smithy-go"
 
+	"github.com/mayflydb/mayfly/internal/front/keys"
 	"github.com/mayflydb/mayfly/internal/front/sigv4"
 )
 
@@ -22,7 +23,7 @@ import (
 // transport.
 func TestSDKClients(t *testing.T) {
 	s := newTestServer(t, Options{
-		Verifier: sigv4.NewVerifier(sigv4.Credential{AccessKey: "AKID", SecretKey: "secret"}),
+		Keys: keys.Fixed(sigv4.Credential{AccessKey: "AKID", SecretKey: "secret"}),
 	})
 	server := httptest.NewServer(s)
 	defer server.Close()

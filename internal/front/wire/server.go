@@ -14,6 +14,7 @@ import (
 
 	"github.com/mayflydb/mayfly/internal/front/browser"
 	"github.com/mayflydb/mayfly/internal/front/intake"
+	"github.com/mayflydb/mayfly/internal/front/keys"
 	"github.com/mayflydb/mayfly/internal/front/sigv4"
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 	"github.com/mayflydb/mayfly/internal/store/service"
@@ -22,7 +23,7 @@ import (
 // bodyMax is the size of the largest request body, compressed or not.
 const bodyMax = 16 << 20
 
-// Options configure a Server. Service is required, and Now if Verifier or Observe is set.
+// Options configure a Server. Service is required, and Now if Keys or Observe is set.
 type Options struct {
 	Service *service.Service
 
@@ -42,8 +43,8 @@ type Options struct {
 	// is valid within 15 minutes of either clock. Default: Now.
 	Date func() time.Time
 
-	// Verifier checks the signatures of requests from the network. nil: no checks.
-	Verifier *sigv4.Verifier
+	// Keys are the keys that requests from the network must be signed with. nil: no checks.
+	Keys *keys.Ring
 
 	// BodyBudget is the memory in bytes for request bodies that are being read or processed, at
 	// least intake.LeastBudget. Larger bodies than 64 KB wait for room, 5 seconds at most. Default
@@ -264,12 +265,13 @@ func recovered(err *error) {
 const serviceDynamoDB = "dynamodb"
 
 // authenticate checks that a request from the network is signed, and for this service. It returns
-// nil for a request of this process, and for all requests if there is no Verifier.
+// nil for a request of this process, and for all requests if there are no Keys.
 func (s *Server) authenticate(in *Request, service string) error {
-	if s.Verifier == nil || in.InProcess {
+	if s.Keys == nil || in.InProcess {
 		return nil
 	}
-	return s.Verifier.Verify(signed(in, service), s.Now(), s.Date())
+	_, err := s.Keys.Verify(signed(in, service), s.Now(), s.Date())
+	return err
 }
 
 // signed returns the parts of a request that its signature covers.

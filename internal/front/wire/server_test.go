@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/front/browser"
+	"github.com/mayflydb/mayfly/internal/front/keys"
 	"github.com/mayflydb/mayfly/internal/front/sigv4"
 	"github.com/mayflydb/mayfly/internal/store/engine"
 	"github.com/mayflydb/mayfly/internal/store/service"
@@ -227,7 +228,7 @@ func TestHeaders(t *testing.T) {
 // Malformed JSON precedes an unknown target, which precedes the signature, which precedes an empty
 // body.
 func TestOrderOfChecks(t *testing.T) {
-	s := newTestServer(t, Options{Verifier: sigv4.NewVerifier(sigv4.Credential{AccessKey: "a", SecretKey: "b"})})
+	s := newTestServer(t, Options{Keys: keys.Fixed(sigv4.Credential{AccessKey: "a", SecretKey: "b"})})
 	open := newTestServer(t, Options{})
 	for _, test := range []struct {
 		server          *Server
@@ -419,7 +420,7 @@ func TestObserve(t *testing.T) {
 
 // In process, the parts that only a network needs are left out.
 func TestInProcess(t *testing.T) {
-	s := newTestServer(t, Options{Verifier: sigv4.NewVerifier()})
+	s := newTestServer(t, Options{Keys: keys.Fixed()})
 	in := post("ListTables", "{}", "Accept-Encoding", "gzip")
 	in.InProcess = true
 	got := do(s, in)
@@ -483,7 +484,7 @@ func TestSigned(t *testing.T) {
 		return w
 	}
 	want(t, serve(New(Options{}), "x").Body.String(), "next: x")
-	locked := New(Options{Now: time.Now, Verifier: sigv4.NewVerifier()})
+	locked := New(Options{Now: time.Now, Keys: keys.Fixed()})
 	got := serve(locked, "x")
 	want(t, got.Code, 400)
 	want(t, got.Body.String(), `{"__type":"com.amazon.coral.service#MissingAuthenticationTokenException","message":"Request is missing Authentication Token"}`)

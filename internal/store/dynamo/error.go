@@ -26,6 +26,7 @@ const (
 	CodeIncompleteSignature    Code = "IncompleteSignatureException"
 	CodeInvalidSignature       Code = "InvalidSignatureException"
 	CodeUnrecognizedClient     Code = "UnrecognizedClientException"
+	CodeExpiredToken           Code = "ExpiredTokenException"
 	CodeAccessDenied           Code = "AccessDeniedException"
 )
 

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/front/admin"
-	"github.com/mayflydb/mayfly/internal/front/sigv4"
+	"github.com/mayflydb/mayfly/internal/front/keys"
 	"github.com/mayflydb/mayfly/internal/front/wire"
 )
 
@@ -21,20 +21,16 @@ type Worker struct {
 	now     func() time.Time
 }
 
-// NewWorker returns a worker. Requests must be signed with one of the credentials, if there are
-// any. The worker polls and counts by itself, so Options.Poll and Observe have no effect. It does
+// NewWorker returns a worker. Requests must be signed with one of the keys, if there are any: nil
+// means none. The worker polls and counts by itself, so Options.Poll and Observe have no effect. It does
 // nothing until Run.
-func NewWorker(o Options, credentials ...sigv4.Credential) *Worker {
+func NewWorker(o Options, ring *keys.Ring) *Worker {
 	w := &Worker{metrics: admin.NewMetrics(admin.Sources{}), now: o.Clock.Now}
 	o.Poll, o.Observe = poll, w.metrics.Delivery
 	w.host = New(o)
 	further, named := w.host.Operations(nil)
-	var verifier *sigv4.Verifier
-	if len(credentials) > 0 {
-		verifier = sigv4.NewVerifier(credentials...)
-	}
 	w.server = wire.New(wire.Options{
-		Routes: further, Actions: named, MountedOnly: true, Now: w.now, Verifier: verifier,
+		Routes: further, Actions: named, MountedOnly: true, Now: w.now, Keys: ring,
 		Region: o.Region, Pages: o.Pages, Observe: w.request, Logger: w.host.o.Logger,
 	})
 	return w

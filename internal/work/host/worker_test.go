@@ -67,7 +67,7 @@ func (e *endpoint) run(name string, change func(*host.Options)) (w *host.Worker,
 	if change != nil {
 		change(&o)
 	}
-	w = host.NewWorker(o)
+	w = host.NewWorker(o, nil)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- w.Run(ctx) }()
