@@ -157,6 +157,7 @@ func (db *DB) assemble() {
 		Date:       db.Clock().Now,
 		Keys:       db.ring,
 		BodyBudget: o.BodyBudget,
+		Account:    o.Account,
 		Region:     o.Region,
 		Pages:      o.pages(),
 		Observe:    db.observe,
@@ -169,8 +170,18 @@ func (db *DB) assemble() {
 		Clock:        db.Clock().functions(),
 		ClockControl: o.ClockControl == ClockControlOn,
 		Hosts:        o.AllowHosts,
-		Signed:       db.server.Signed,
+		Permitted:    db.permitted(),
+
+		MetricsPublic: o.MetricsPublic,
 	})
+}
+
+// permitted returns the check of keys for endpoints beside the API, or nil without keys.
+func (db *DB) permitted() func(action string, next http.Handler) http.Handler {
+	if db.ring == nil {
+		return nil
+	}
+	return db.server.Permitted
 }
 
 // ready returns nil, or the reason why requests or schedules cannot be served at present. The

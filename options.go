@@ -76,6 +76,10 @@ type Options struct {
 	// the reason is logged. It needs Credentials.
 	RenewCredentials func() ([]Credential, error)
 
+	// MetricsPublic serves /metrics to everyone who can reach the port. Default: with Credentials,
+	// metrics need a key, since they show the names of tables.
+	MetricsPublic bool
+
 	// CORS lists the origins ("https://app.example", or "*" for all) whose web pages may use the
 	// APIs over HTTP. Default: none, so only pages of the server's own origin may.
 	CORS []string

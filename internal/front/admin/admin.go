@@ -11,9 +11,14 @@
 //	POST /_mayfly/clock/advance  move it forward by a duration, from due instant to due instant
 //	POST /_mayfly/clock/rate     let it run at a multiple of real time
 //
-// The first three are open to everyone who can reach the port, so that probes and scrapers need no
-// credentials. A request to the clock is authenticated like any request of the API. A POST moves the
-// clock only if clock control is on. docs/clock.md documents its JSON. Requests that a browser sends
+// Probes need no key. If the server has keys, the rest needs one that allows an action:
+//
+//	mayfly:ReadStatus    the details of /readyz; without a key it answers "ready" or "not ready"
+//	mayfly:ReadMetrics   /metrics, unless they are public
+//	mayfly:ReadClock     GET of the clock
+//	mayfly:MoveClock     POST to the clock
+//
+// A POST moves the clock only if clock control is on. docs/clock.md documents its JSON. Requests that a browser sends
 // for a page of another origin are refused; see package browser.
 //
 // The package knows neither the engine nor the API: the caller passes functions.
@@ -50,22 +55,33 @@ type Options struct {
 	// Hosts are further names under which the server's own pages may use the endpoints.
 	Hosts []string
 
-	// Signed passes a request to next if it is signed as the API requires, and answers it
-	// otherwise. A nil function passes all.
-	Signed func(next http.Handler) http.Handler
+	// Permitted passes a request to next if its key allows the action, and answers it otherwise. A
+	// nil function passes all.
+	Permitted func(action string, next http.Handler) http.Handler
+
+	// MetricsPublic serves the metrics without a key.
+	MetricsPublic bool
 }
 
 // Handler returns a handler for the paths in the package comment, and 404 for all others.
 func Handler(o Options) http.Handler {
 	mux := http.NewServeMux()
-	serveProbes(mux, o.Ready, o.Degraded, o.Metrics.registry)
+	probes{o.Ready, o.Degraded, o.Metrics.registry, o.Permitted, o.MetricsPublic}.serve(mux)
 
-	clock := http.Handler(o.clockHandler())
-	if o.Signed != nil {
-		clock = o.Signed(clock)
+	read := http.Handler(o.clockHandler())
+	move := read
+	if o.Permitted != nil {
+		read, move = o.Permitted("mayfly:ReadClock", read), o.Permitted("mayfly:MoveClock", move)
 	}
-	mux.Handle(clockPath, clock)
-	mux.Handle(clockPath+"/", clock)
+	byMethod := func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			move.ServeHTTP(w, r)
+			return
+		}
+		read.ServeHTTP(w, r)
+	}
+	mux.HandleFunc(clockPath, byMethod)
+	mux.HandleFunc(clockPath+"/", byMethod)
 	mux.HandleFunc("/_mayfly/", unknownPath)
 	pages := browser.Rules{Hosts: o.Hosts}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -161,25 +161,40 @@ func TestClockControlOff(t *testing.T) {
 	}
 }
 
-func TestClockIsAuthenticated(t *testing.T) {
+// TestKeysAreAsked: with keys, each endpoint asks for its own action. Probes are open, without
+// details.
+func TestKeysAreAsked(t *testing.T) {
 	clock := newFake()
-	h := Handler(Options{
+	o := Options{
 		Metrics: NewMetrics(Sources{}), Clock: clock.functions(), ClockControl: true,
-		Signed: func(http.Handler) http.Handler {
-			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadRequest) })
+		Ready: func() error { return errors.New("the log could not be synced") },
+		Permitted: func(action string, _ http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusForbidden, "asked for "+action) })
 		},
-	})
-	status, _ := do(h, "POST", "/_mayfly/clock/rate", `{"rate":2}`)
-	if status != http.StatusBadRequest || clock.did != "" {
-		t.Errorf("status %d, did %q", status, clock.did)
 	}
-	if status, _ := do(h, "GET", "/_mayfly/clock", ""); status != http.StatusBadRequest {
-		t.Errorf("the state is open: %d", status)
-	}
-	for _, open := range []string{"/healthz", "/readyz", "/metrics"} {
-		if status, _ := do(h, "GET", open, ""); status != http.StatusOK {
-			t.Errorf("%s is not open: %d", open, status)
+	h := Handler(o)
+	for _, test := range []struct {
+		method, path string
+		status       int
+		body         string
+	}{
+		{"GET", "/healthz", 200, "ok"},
+		{"GET", "/readyz", 503, "not ready"},
+		{"GET", "/readyz?X-Amz-Signature=x", 403, "asked for mayfly:ReadStatus"},
+		{"GET", "/metrics", 403, "asked for mayfly:ReadMetrics"},
+		{"GET", "/_mayfly/clock", 403, "asked for mayfly:ReadClock"},
+		{"POST", "/_mayfly/clock/rate", 403, "asked for mayfly:MoveClock"},
+	} {
+		if status, body := do(h, test.method, test.path, `{"rate":2}`); status != test.status || body != test.body+"\n" {
+			t.Errorf("%s %s: got %d %q", test.method, test.path, status, body)
 		}
+	}
+	if clock.did != "" {
+		t.Errorf("the clock moved: %q", clock.did)
+	}
+	o.MetricsPublic = true
+	if status, _ := do(Handler(o), "GET", "/metrics", ""); status != http.StatusOK {
+		t.Errorf("public metrics: got %d", status)
 	}
 }
 

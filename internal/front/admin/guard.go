@@ -88,15 +88,8 @@ func (m *Guard) Consumed(table string, read, write float64) {
 // returns nil, or the reason why nothing is guarded.
 func (m *Guard) Handler(ready func() error) http.Handler {
 	mux := http.NewServeMux()
-	serveProbes(mux, ready, nil, m.registry)
+	probes{ready: ready, registry: m.registry}.serve(mux)
 	return mux
-}
-
-// serveProbes adds the endpoints for probes and scrapers.
-func serveProbes(mux *http.ServeMux, ready func() error, degraded func() []string, registry *prometheus.Registry) {
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok") })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { writeReady(w, ready, degraded) })
-	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) { writeMetrics(w, registry) })
 }
 
 // writeMetrics writes all metrics in Prometheus's text format, uncompressed. promhttp also has

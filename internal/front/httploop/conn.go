@@ -49,7 +49,8 @@ func (c *conn) serve() {
 	defer c.free()
 	c.small = make([]byte, roomMin)
 	c.in = c.small
-	c.request = wire.Request{Header: &c.head.fields, Local: wire.IsLocal(c.RemoteAddr().String()), Secure: c.secure != nil}
+	c.request = wire.NewRequest(c.RemoteAddr().String(), c.secure != nil)
+	c.request.Header = &c.head.fields
 	for c.next() {
 		if !c.answer(c.server.requests) {
 			c.Close()

@@ -7,6 +7,7 @@ package keys
 
 import (
 	"cmp"
+	"crypto/subtle"
 	"fmt"
 	"strconv"
 	"sync"
@@ -35,6 +36,16 @@ type Key struct {
 	User      string
 	Policies  []*policy.Policy // nil: everything is allowed
 	expires   time.Time
+	password  string // the secret; empty: requests must be signed
+}
+
+// newKey returns the key of a spec, without its policies.
+func newKey(s *Spec) *Key {
+	k := &Key{AccessKey: s.AccessKey, User: cmp.Or(s.User, s.AccessKey), expires: s.Expires}
+	if s.SessionToken == "" {
+		k.password = s.SecretKey
+	}
+	return k
 }
 
 // Root reports whether the key may do everything.
@@ -79,7 +90,7 @@ func New(specs []Spec, renew func() ([]Spec, error), failed func(error)) (*Ring,
 func Fixed(credentials ...sigv4.Credential) *Ring {
 	s := &set{byAccessKey: make(map[string]*Key), verifier: sigv4.NewVerifier(credentials...)}
 	for _, c := range credentials {
-		s.byAccessKey[c.AccessKey] = &Key{AccessKey: c.AccessKey, User: c.AccessKey}
+		s.byAccessKey[c.AccessKey] = newKey(&Spec{Credential: c})
 	}
 	r := &Ring{}
 	r.current.Store(s)
@@ -94,7 +105,7 @@ func (r *Ring) set(specs []Spec) error {
 	s := &set{byAccessKey: make(map[string]*Key, len(specs))}
 	credentials := make([]sigv4.Credential, len(specs))
 	for i, spec := range specs {
-		k := &Key{AccessKey: spec.AccessKey, User: cmp.Or(spec.User, spec.AccessKey), expires: spec.Expires}
+		k := newKey(&spec)
 		for j, text := range spec.Policies {
 			p, err := policy.Parse([]byte(text.Text))
 			if err != nil {
@@ -127,6 +138,16 @@ func (r *Ring) VerifyHead(in *sigv4.Request, clock, other time.Time) error {
 	return r.now(clock).verifier.VerifyHead(in, clock, other)
 }
 
+// Password returns the key whose secret is a password, or a *dynamo.Error. A key with a session token
+// has no password.
+func (r *Ring) Password(accessKey, secret string, clock time.Time) (*Key, error) {
+	k := r.now(clock).byAccessKey[accessKey]
+	if k == nil || k.password == "" || subtle.ConstantTimeCompare([]byte(k.password), []byte(secret)) != 1 {
+		return nil, &dynamo.Error{Code: dynamo.CodeUnrecognizedClient, Message: "The access key or the secret is wrong."}
+	}
+	return k, k.check(clock)
+}
+
 // check refuses a key that has expired.
 func (k *Key) check(now time.Time) error {
 	if k.expires.IsZero() || now.Before(k.expires) {
@@ -152,3 +173,6 @@ func (r *Ring) now(clock time.Time) *set {
 	}
 	return r.current.Load()
 }
+
+// Key returns the key with an access key, or nil.
+func (r *Ring) Key(accessKey string) *Key { return r.current.Load().byAccessKey[accessKey] }

@@ -23,9 +23,9 @@ const (
 // Do answers a call of an operation.
 type Do = func(ctx context.Context, c *wire.Call) (any, error)
 
-// Operations returns the operations that requests find by path, and those that they find by name.
-// wrapCreate, if not nil, wraps each operation that may create the first piece of work.
-func Operations(s *scheduler.Scheduler, t *trigger.Triggers, wrapCreate func(Do) Do) ([]wire.Route, []wire.Action) {
+// Operations returns the operations that requests find by path, and those that they find by name. o
+// is in the ARNs that policies see. wrapCreate, if not nil, wraps each operation that may create the first piece of work.
+func Operations(s *scheduler.Scheduler, t *trigger.Triggers, o Owner, wrapCreate func(Do) Do) ([]wire.Route, []wire.Action) {
 	wrap := func(creates bool, do Do) Do {
 		if !creates || wrapCreate == nil {
 			return do
@@ -36,20 +36,20 @@ func Operations(s *scheduler.Scheduler, t *trigger.Triggers, wrapCreate func(Do)
 	for _, op := range s.Operations() {
 		routes = append(routes, wire.Route{
 			Service: serviceScheduler, Name: op.Name, Method: op.Method, Path: op.Path,
-			Do: wrap(op.Method != http.MethodGet, bind(op)),
+			Resource: o.schedule(op.Name), Do: wrap(op.Method != http.MethodGet, bind(op)),
 		})
 	}
 	for _, op := range t.Operations() {
 		routes = append(routes, wire.Route{
 			Service: serviceLambda, Name: op.Name, Method: op.Method, Path: op.Path, Status: op.Status,
-			Do: wrap(op.Method == http.MethodPost, bind(op)),
+			Resource: o.mapping, Do: wrap(op.Method == http.MethodPost, bind(op)),
 		})
 	}
 	var actions []wire.Action
 	for _, a := range s.Actions() {
 		actions = append(actions, wire.Action{
 			Service: serviceEvents, Target: "AWSEvents." + a.Name,
-			Do: wrap(strings.HasPrefix(a.Name, "Put"), bind(a)),
+			Resource: o.rule(a.Name), Do: wrap(strings.HasPrefix(a.Name, "Put"), bind(a)),
 		})
 	}
 	return routes, actions

@@ -117,8 +117,8 @@ func (s *Server) answerMounted(ctx context.Context, m *match, in *Request, out *
 	return name, code
 }
 
-// checkAndRunMounted checks size, operation, signature and the encoding of path and query, in this
-// order, and then runs the operation, which checks the body.
+// checkAndRunMounted checks size, operation, signature, the encoding of path and query and the
+// permission, in this order, and then runs the operation, which checks the body.
 func (s *Server) checkAndRunMounted(ctx context.Context, m *match, in *Request, body []byte) (result any, err error) {
 	switch {
 	case max(len(in.Body), len(body)) > mountedBodyMax:
@@ -127,7 +127,8 @@ func (s *Server) checkAndRunMounted(ctx context.Context, m *match, in *Request, 
 	case m.op == nil:
 		return nil, &failure{http.StatusNotFound, "UnknownOperationException", unknownMounted(m, in)}
 	}
-	if err := s.authenticate(in, m.api.service); err != nil {
+	from, err := s.authenticate(in, m.api.service)
+	if err != nil {
 		return nil, m.api.refusal(err)
 	}
 	call := &Call{Header: in.Header, Body: body, Region: sigv4.Region(in.Header.Get("Authorization"))}
@@ -138,6 +139,11 @@ func (s *Server) checkAndRunMounted(ctx context.Context, m *match, in *Request, 
 		return nil, err
 	}
 	defer recovered(&err)
+	if from != nil {
+		if err := from.permitAction(m.op.name, m.op.resourceOf(call)); err != nil {
+			return nil, m.api.refusal(err)
+		}
+	}
 	return m.op.do(ctx, call)
 }
 

@@ -13,6 +13,8 @@ type decoder struct {
 	dynamo.JSON
 	request  *Request
 	response *Response
+	caller   *caller
+	name     string // of the operation
 	body     []byte // the decompressed body of the request
 	// items and values of this request, one after the other. It is never reused, since inputs refer
 	// to it

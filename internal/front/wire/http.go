@@ -87,10 +87,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, answer func(in *R
 
 // newRequest returns a request without its body.
 func newRequest(r *http.Request) *Request {
-	return &Request{
-		Method: r.Method, Path: r.URL.EscapedPath(), Query: r.URL.RawQuery, Host: r.Host, Header: r.Header,
-		Local: IsLocal(r.RemoteAddr), Secure: r.TLS != nil,
-	}
+	in := NewRequest(r.RemoteAddr, r.TLS != nil)
+	in.Method, in.Path, in.Query, in.Host, in.Header = r.Method, r.URL.EscapedPath(), r.URL.RawQuery, r.Host, r.Header
+	return &in
 }
 
 func (r *Response) write(w http.ResponseWriter) {
@@ -108,11 +107,12 @@ func (r *Response) write(w http.ResponseWriter) {
 	w.Write(r.Body) // an error means that the client has disconnected, and changes nothing here
 }
 
-// Signed returns a handler for endpoints that share the port, such as the clock. It passes requests
-// to next if they are signed like the API's, for the service "dynamodb", and answers others as the
-// API does. The body that next reads is valid until next returns. Without keys, Signed
-// returns next.
-func (s *Server) Signed(next http.Handler) http.Handler {
+// Permitted returns a handler for endpoints that share the port, such as the clock. It passes requests
+// to next if their key allows the action, such as "mayfly:MoveClock", and answers others as the API
+// does. They are signed like the API's, for the service "dynamodb", or have the access key and its
+// secret as user and password: scrapers of metrics cannot sign. The body that next reads is valid
+// until next returns. Without keys, Permitted returns next.
+func (s *Server) Permitted(action string, next http.Handler) http.Handler {
 	if s.Keys == nil {
 		return next
 	}
@@ -122,7 +122,11 @@ func (s *Server) Signed(next http.Handler) http.Handler {
 				w.WriteHeader(http.StatusRequestEntityTooLarge)
 				return
 			}
-			if err := s.authenticate(in, serviceDynamoDB); err != nil {
+			from, err := s.identify(r, in)
+			if err == nil {
+				err = from.permitAction(action, "*")
+			}
+			if err != nil {
 				out := s.refusal(r.Context(), in, err)
 				defer out.Release()
 				out.write(w)
@@ -132,4 +136,23 @@ func (s *Server) Signed(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 		})
 	})
+}
+
+// errPlainPassword refuses a password that others on the network could read.
+var errPlainPassword = &dynamo.Error{Code: dynamo.CodeAccessDenied, Message: "A password is accepted over TLS or from this machine only. Sign the request, or serve TLS."}
+
+// identify is authenticate for endpoints that also take a password.
+func (s *Server) identify(r *http.Request, in *Request) (*caller, error) {
+	accessKey, secret, ok := r.BasicAuth()
+	switch {
+	case !ok:
+		return s.authenticate(in, serviceDynamoDB)
+	case !in.Secure && !in.Local:
+		return nil, errPlainPassword
+	}
+	key, err := s.Keys.Password(accessKey, secret, s.Now())
+	if err != nil {
+		return nil, err
+	}
+	return s.newCaller(key, in), nil
 }

@@ -66,6 +66,9 @@ func bind[In, Out any](
 		if err := d.End(); err != nil {
 			return err
 		}
+		if err := d.caller.permit(d.name, in); err != nil {
+			return err
+		}
 		if d.invalid != nil {
 			return d.invalid
 		}

@@ -30,12 +30,27 @@ type Request struct {
 	Local bool
 	// Secure reports that the request came over TLS.
 	Secure bool
+	// From is the client's address, if it is known.
+	From netip.Addr
+}
+
+// NewRequest returns a request of a client with the remote address of its connection. The caller
+// adds the rest.
+func NewRequest(remote string, secure bool) Request {
+	from := remoteAddr(remote)
+	return Request{Local: from.IsLoopback(), Secure: secure, From: from}
 }
 
 // IsLocal reports whether the remote address of a connection is on this machine.
-func IsLocal(remote string) bool {
+func IsLocal(remote string) bool { return remoteAddr(remote).IsLoopback() }
+
+// remoteAddr returns the IP address in the remote address of a connection, or none.
+func remoteAddr(remote string) netip.Addr {
 	at, err := netip.ParseAddrPort(remote)
-	return err == nil && at.Addr().Unmap().IsLoopback()
+	if err != nil {
+		return netip.Addr{}
+	}
+	return at.Addr().Unmap().WithZone("")
 }
 
 // Header returns request headers by name, in any case. http.Header is one. If signatures are

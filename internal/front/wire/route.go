@@ -19,6 +19,9 @@ type Route struct {
 	Path   string
 	Status int // on success; default 200
 
+	// Resource returns the ARN of what a call is about, for policies. Default "*".
+	Resource func(c *Call) string
+
 	// Do executes a call. A [Failure] is an error of the API, and any other error a fault.
 	// encoding/json writes the result; nil is an empty structure.
 	Do func(ctx context.Context, c *Call) (any, error)
@@ -29,6 +32,8 @@ type Action struct {
 	Service string // the service in signatures, such as "events"
 	Target  string // "AWSEvents.PutRule": the operation's name is after the dot
 
+	Resource func(c *Call) string // as in Route
+
 	Do func(ctx context.Context, c *Call) (any, error) // as in Route
 }
 
@@ -37,7 +42,17 @@ type mountedOp struct {
 	api    *api
 	name   string // with its service: "scheduler:TagResource" is not the tables' TagResource
 	status int
-	do     func(ctx context.Context, c *Call) (any, error)
+
+	resource func(c *Call) string // nil: "*"
+	do       func(ctx context.Context, c *Call) (any, error)
+}
+
+// resourceOf returns the ARN of what a call is about.
+func (op *mountedOp) resourceOf(c *Call) string {
+	if op.resource == nil {
+		return "*"
+	}
+	return op.resource(c)
 }
 
 // match is the mounted operation that a request asks for.
@@ -91,7 +106,7 @@ func newMountTable(routes []Route, actions []Action) *mountTable {
 		if !found || t.actions[a.Target] != nil || t.targets[prefix].service != a.Service {
 			panic("wire: the action " + a.Target + " is repeated, has no dot, or has the prefix of another service")
 		}
-		t.actions[a.Target] = &mountedOp{t.targets[prefix], a.Service + ":" + name, http.StatusOK, a.Do}
+		t.actions[a.Target] = &mountedOp{t.targets[prefix], a.Service + ":" + name, http.StatusOK, a.Resource, a.Do}
 	}
 	return t
 }
@@ -107,7 +122,7 @@ func (t *mountTable) addRoute(r Route, owner *api) {
 	if at.api != owner || p.labels[0] || first == "" {
 		panic("wire: the first segment of the path " + r.Path + " is empty, a label, or another API's")
 	}
-	op := &mountedOp{owner, r.Service + ":" + r.Name, r.Status, r.Do}
+	op := &mountedOp{owner, r.Service + ":" + r.Name, r.Status, r.Resource, r.Do}
 	op.status = cmp.Or(op.status, http.StatusOK)
 	for _, other := range at.patterns {
 		switch {

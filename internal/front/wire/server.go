@@ -51,6 +51,9 @@ type Options struct {
 	// 128 MB.
 	BodyBudget int64
 
+	// Account is the account number in the ARNs of users. Default "000000000000".
+	Account string
+
 	// Region is shown by GET /. Default "us-east-1".
 	Region string
 
@@ -80,6 +83,7 @@ type Server struct {
 // Actions that overlap, or one that is malformed; see newMountTable.
 func New(o Options) *Server {
 	o.Region = cmp.Or(o.Region, "us-east-1")
+	o.Account = cmp.Or(o.Account, "000000000000")
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	if o.Date == nil {
 		o.Date = o.Now
@@ -233,10 +237,11 @@ func (s *Server) logFault(ctx context.Context, err error, operation, id string) 
 // operation is returned as an error.
 func (s *Server) checkAndRun(ctx context.Context, in *Request, out *Response, body []byte) (target target, err error) {
 	target, known := lookUp(in.Header.Get("X-Amz-Target"))
+	var from *caller
 	if !known || s.MountedOnly {
 		err = errUnknownOperation
 	} else {
-		err = s.authenticate(in, serviceDynamoDB)
+		from, err = s.authenticate(in, serviceDynamoDB)
 	}
 	switch {
 	case err != nil && len(body) > 0 && !dynamo.ValidJSON(body):
@@ -249,6 +254,7 @@ func (s *Server) checkAndRun(ctx context.Context, in *Request, out *Response, bo
 		return target, errSerialization
 	}
 	d := newDecoder(in, out, body)
+	d.caller, d.name = from, target.name
 	defer d.release()
 	defer recovered(&err)
 	return target, target.operation(ctx, s.Service, d, &out.w)
@@ -264,14 +270,17 @@ func recovered(err *error) {
 // serviceDynamoDB is the service in signatures for the tables' API and the streams' API.
 const serviceDynamoDB = "dynamodb"
 
-// authenticate checks that a request from the network is signed, and for this service. It returns
-// nil for a request of this process, and for all requests if there are no Keys.
-func (s *Server) authenticate(in *Request, service string) error {
+// authenticate checks that a request from the network is signed, and for this service, and returns
+// its sender. It checks nothing in a request of this process, and nothing at all without Keys.
+func (s *Server) authenticate(in *Request, service string) (*caller, error) {
 	if s.Keys == nil || in.InProcess {
-		return nil
+		return nil, nil
 	}
-	_, err := s.Keys.Verify(signed(in, service), s.Now(), s.Date())
-	return err
+	key, err := s.Keys.Verify(signed(in, service), s.Now(), s.Date())
+	if err != nil {
+		return nil, err
+	}
+	return s.newCaller(key, in), nil
 }
 
 // signed returns the parts of a request that its signature covers.
@@ -293,6 +302,6 @@ func newDecoder(in *Request, out *Response, body []byte) *decoder {
 // release returns the decoder to the pool, without references to the request.
 func (d *decoder) release() {
 	d.Reset(nil)
-	d.request, d.response, d.body, d.arena, d.invalid = nil, nil, nil, nil, nil
+	d.request, d.response, d.caller, d.body, d.arena, d.invalid = nil, nil, nil, nil, nil, nil
 	decoders.Put(d)
 }

@@ -473,14 +473,14 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-func TestSigned(t *testing.T) {
+func TestPermitted(t *testing.T) {
 	next := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		w.Write(append([]byte("next: "), body...))
 	})
 	serve := func(s *Server, body string) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
-		s.Signed(next).ServeHTTP(w, httptest.NewRequest("POST", "/_mayfly/clock", strings.NewReader(body)))
+		s.Permitted("mayfly:MoveClock", next).ServeHTTP(w, httptest.NewRequest("POST", "/_mayfly/clock", strings.NewReader(body)))
 		return w
 	}
 	want(t, serve(New(Options{}), "x").Body.String(), "next: x")

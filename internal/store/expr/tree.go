@@ -90,6 +90,19 @@ type node struct {
 	args    []*node
 }
 
+// eachPath calls yield for every path in the tree below the node, which may be nil.
+func (n *node) eachPath(yield func(path)) {
+	if n == nil {
+		return
+	}
+	if n.op == opPath {
+		yield(n.path)
+	}
+	for _, arg := range n.args {
+		arg.eachPath(yield)
+	}
+}
+
 // isOperand reports whether the node can only be an operand, and not a condition. A call can be
 // either.
 func (n *node) isOperand() bool {

@@ -32,6 +32,24 @@ func (u *Update) Paths() []UpdatePath {
 	return list
 }
 
+// Attributes returns the top-level attributes that the update writes or reads, each once, in order of
+// first appearance. The nil update names none.
+func (u *Update) Attributes() (list []string) {
+	if u == nil {
+		return nil
+	}
+	add := func(p path) {
+		if name := p[0].nameIn(u.names); !slices.Contains(list, name) {
+			list = append(list, name)
+		}
+	}
+	for i := range u.actions {
+		add(u.actions[i].path)
+		u.actions[i].value.eachPath(add)
+	}
+	return list
+}
+
 // Texts of the errors of Apply (docs/spec/errors.md §11, §9).
 const (
 	msgOperandType = "An operand in the update expression has an incorrect data type"

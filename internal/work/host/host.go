@@ -56,7 +56,8 @@ type Options struct {
 	// Hosts of one name share the triggers and must have the same targets. Default: all work runs.
 	Aside string
 
-	Pages browser.Rules // of a Worker, for web pages that call it
+	Pages         browser.Rules // of a Worker, for web pages that call it
+	MetricsPublic bool          // a Worker with keys serves its metrics without one
 
 	Leases   lease.Options
 	Registry consume.Registry          // the embedded database's
@@ -197,7 +198,7 @@ func (h *Host) RestoreTable(ctx context.Context, table string) (streamARN string
 
 // Operations returns the operations of schedules, rules and triggers for the wire; see routes.Of.
 func (h *Host) Operations(making func(routes.Do) routes.Do) ([]wire.Route, []wire.Action) {
-	return routes.Operations(h.scheduler, h.triggers, making)
+	return routes.Operations(h.scheduler, h.triggers, routes.Owner{Region: h.o.Region, Account: h.o.Account}, making)
 }
 
 func (h *Host) delivery(e deliver.Event) {

@@ -31,7 +31,7 @@ func NewWorker(o Options, ring *keys.Ring) *Worker {
 	further, named := w.host.Operations(nil)
 	w.server = wire.New(wire.Options{
 		Routes: further, Actions: named, MountedOnly: true, Now: w.now, Keys: ring,
-		Region: o.Region, Pages: o.Pages, Observe: w.request, Logger: w.host.o.Logger,
+		Account: o.Account, Region: o.Region, Pages: o.Pages, Observe: w.request, Logger: w.host.o.Logger,
 	})
 	return w
 }
@@ -42,10 +42,14 @@ func (w *Worker) Run(ctx context.Context) error { return w.host.Run(ctx) }
 // Handler serves the APIs, and beside them /healthz, /readyz, /metrics and the clock, which cannot
 // be moved.
 func (w *Worker) Handler() http.Handler {
-	health := admin.Handler(admin.Options{
-		Metrics: w.metrics, Signed: w.server.Signed, Hosts: w.server.Pages.Hosts,
+	o := admin.Options{
+		Metrics: w.metrics, MetricsPublic: w.host.o.MetricsPublic, Hosts: w.server.Pages.Hosts,
 		Clock: admin.Clock{State: func() admin.ClockState { return admin.ClockState{Now: w.now(), Rate: 1} }},
-	})
+	}
+	if w.server.Keys != nil {
+		o.Permitted = w.server.Permitted
+	}
+	health := admin.Handler(o)
 	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		if admin.Serves(r.URL.Path) {
 			health.ServeHTTP(out, r)

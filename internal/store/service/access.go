@@ -1,0 +1,114 @@
+package service
+
+import "strings"
+
+// Access is something that a request asks for and that can be allowed or denied: an IAM action on a
+// resource, with the facts that conditions of policies compare. An empty fact is missing.
+type Access struct {
+	Action   string // "dynamodb:GetItem"
+	Resource string // the ARN of a table, index or stream; "*" for an action without a resource
+
+	Select             string // of a read; see readSelect
+	ReturnValues       string
+	ReturnCapacity     string // ReturnConsumedCapacity
+	EnclosingOperation string // TransactGetItems or TransactWriteItems
+
+	LeadingKeys []string // partition keys, if Facts asks for them
+	Attributes  []string // top-level attributes that are read or written, if Facts asks for them
+	seen        map[string]struct{}
+}
+
+// Facts selects the facts that cost time: they need the table's schema or the expressions.
+type Facts struct{ LeadingKeys, Attributes bool }
+
+// Accesses returns what an operation asks for: all of it must be allowed. in is the input of the
+// operation's method. Its names may be malformed and its tables missing: the operation itself finds
+// that out afterwards, so that nobody learns without permission which tables exist.
+//
+// An operation on several tables is one Access for each; a transaction is one for each action, as
+// AWS documents it ("IAM policies for transactions").
+func (s *Service) Accesses(operation string, in any, facts Facts) []Access {
+	a := Access{Action: "dynamodb:" + operation, Resource: "*"}
+	f := accessFacts{s, facts}
+	switch in := in.(type) {
+	case *GetItemInput:
+		f.get(&a, in)
+	case *WriteInput:
+		f.write(&a, in, writeKinds[operation])
+	case *QueryInput:
+		f.query(&a, in)
+	case *ScanInput:
+		f.scan(&a, in)
+	case *BatchGetItemInput:
+		return f.batchGet(a, in)
+	case *BatchWriteItemInput:
+		return f.batchWrite(a, in)
+	case *TransactGetItemsInput:
+		return f.transactGet(a, in)
+	case *TransactWriteItemsInput:
+		return f.transactWrite(a, in)
+	case *CreateTableInput:
+		return s.createAccesses(a, in)
+	case *UpdateTableInput:
+		a.Resource = s.tableResource(in.TableName.V)
+	case *UpdateTimeToLiveInput:
+		a.Resource = s.tableResource(in.TableName.V)
+	case *TableNameInput:
+		a.Resource = s.tableResource(in.TableName.V)
+	case *TagResourceInput:
+		a.Resource = s.arnResource(in.ARN.V)
+	case *UntagResourceInput:
+		a.Resource = s.arnResource(in.ARN.V)
+	case *ListTagsInput:
+		a.Resource = s.arnResource(in.ARN.V)
+	case *ListStreamsInput:
+		a.Resource = s.tableResource(in.TableName.Or("*")) + "/stream/*"
+	case *DescribeStreamInput:
+		a.Resource = s.arnResource(in.ARN.V)
+	case *GetShardIteratorInput:
+		a.Resource = s.arnResource(in.ARN.V)
+	case *GetRecordsInput:
+		arn, _, _ := strings.Cut(in.Iterator.V, iteratorVersion)
+		a.Resource = s.arnResource(arn)
+	}
+	return []Access{a}
+}
+
+// writeKinds are the kinds of the operations that share WriteInput.
+var writeKinds = map[string]actionKind{"PutItem": actionPut, "UpdateItem": actionUpdate, "DeleteItem": actionDelete}
+
+// createAccesses returns the accesses of CreateTable, which also tags.
+func (s *Service) createAccesses(a Access, in *CreateTableInput) []Access {
+	a.Resource = s.tableResource(in.TableName.V)
+	if len(in.Tags) == 0 {
+		return []Access{a}
+	}
+	return []Access{a, {Action: "dynamodb:TagResource", Resource: a.Resource}}
+}
+
+// tableResource returns the ARN of the table that a name or an ARN in a request means. Every region
+// and account sees the same tables, so policies see those of the server.
+func (s *Service) tableResource(given string) string {
+	ref, err := tableRef{name: given, given: given}.resolve()
+	if err != nil {
+		return given // malformed: the operation refuses it
+	}
+	return s.tableARN(ref.name)
+}
+
+func (s *Service) indexResource(table, index Opt[string]) string {
+	resource := s.tableResource(table.V)
+	if index.Set {
+		resource += "/index/" + index.V
+	}
+	return resource
+}
+
+// arnResource is tableResource for the ARN of any resource.
+func (s *Service) arnResource(arn string) string {
+	resource, err := arnResource(arn)
+	if err != nil {
+		return arn
+	}
+	return "arn:aws:dynamodb:" + s.region + ":" + s.account + ":" + resource
+}

@@ -1,0 +1,281 @@
+package service
+
+import (
+	"encoding/base64"
+
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+	"github.com/mayflydb/mayfly/internal/store/engine"
+	"github.com/mayflydb/mayfly/internal/store/expr"
+)
+
+// accessFacts fills in accesses. It compiles expressions as the operations do, and leaves out what
+// cannot be compiled: the operation then fails for the same reason, before it reads or writes.
+type accessFacts struct {
+	s *Service
+	Facts
+}
+
+func (f accessFacts) get(a *Access, in *GetItemInput) {
+	a.Resource = f.s.tableResource(in.TableName.V)
+	a.Select = readSelect(in.Projection.Set || in.Legacy.AttributesToGet != nil)
+	a.ReturnCapacity = in.ReturnConsumedCapacity.V
+	f.keys(a, in.TableName.V, in.Key)
+	if f.Attributes {
+		if p, err := getProjection(in); err == nil {
+			a.add(p.Attributes()...)
+		}
+	}
+}
+
+// readSelect returns the Select of a read by key. Amazon's condition key exists for Query and Scan.
+// Policies that limit attributes compare it with SPECIFIC_ATTRIBUTES, if it exists: so that they
+// also hold for a GetItem that names no attributes and would return all, such a read has one too.
+func readSelect(attributes bool) string {
+	if attributes {
+		return ""
+	}
+	return selectAll
+}
+
+// pageSelect returns the Select of a Query or Scan: given or implied.
+func pageSelect(given, index Opt[string], attributes bool) string {
+	switch {
+	case given.Set:
+		return given.V
+	case attributes:
+		return selectSpecific
+	case index.Set:
+		return selectAllProjected
+	default:
+		return selectAll
+	}
+}
+
+func (f accessFacts) write(a *Access, in *WriteInput, kind actionKind) {
+	a.Resource = f.s.tableResource(in.TableName.V)
+	a.ReturnCapacity = in.ReturnConsumedCapacity.V
+	a.ReturnValues = in.ReturnValues.V
+	if in.ReturnValuesOnConditionFail.V == returnAllOld {
+		a.ReturnValues = returnAllOld // Amazon has no condition key for it; it returns as much
+	}
+	f.keys(a, in.TableName.V, in.Item)
+	if !f.Attributes {
+		return
+	}
+	if kind == actionPut {
+		for name := range in.Item.Item.All() {
+			a.add(string(name))
+		}
+	}
+	if action, err := newAction(kind, in, wordEnveloped); err == nil {
+		a.add(action.condition.Attributes()...)
+		a.add(action.update.Attributes()...)
+	}
+}
+
+func (f accessFacts) query(a *Access, in *QueryInput) {
+	a.Resource = f.s.indexResource(in.TableName, in.IndexName)
+	a.Select = pageSelect(in.Select, in.IndexName, in.Projection.Set || in.Legacy.AttributesToGet != nil)
+	a.ReturnCapacity = in.ReturnConsumedCapacity.V
+	if f.Facts == (Facts{}) {
+		return
+	}
+	q, err := compileQuery(in)
+	if err != nil {
+		return
+	}
+	schema, known := f.schema(in.TableName.V, in.IndexName)
+	if !known {
+		return
+	}
+	if f.LeadingKeys {
+		r, err := q.key.Range(expr.KeySchema{Partition: exprAttrs(schema.Partition), Sort: exprAttrs(schema.Sort)})
+		if err == nil && len(r.Partition) > 0 {
+			a.LeadingKeys = []string{keyText(r.Partition[0])}
+		}
+	}
+	if f.Attributes {
+		a.addSchema(schema)
+		a.add(q.filter.Attributes()...)
+		a.add(q.projection.Attributes()...)
+	}
+}
+
+func (f accessFacts) scan(a *Access, in *ScanInput) {
+	a.Resource = f.s.indexResource(in.TableName, in.IndexName)
+	a.Select = pageSelect(in.Select, in.IndexName, in.Projection.Set || in.Legacy.AttributesToGet != nil)
+	a.ReturnCapacity = in.ReturnConsumedCapacity.V
+	if !f.Attributes {
+		return
+	}
+	if filter, projection, err := compileScan(in); err == nil {
+		a.add(filter.Attributes()...)
+		a.add(projection.Attributes()...)
+	}
+}
+
+func (f accessFacts) batchGet(a Access, in *BatchGetItemInput) []Access {
+	list := make([]Access, len(in.RequestItems))
+	for i := range in.RequestItems {
+		t, to := &in.RequestItems[i], &list[i]
+		*to = a
+		to.Resource = f.s.tableResource(t.Table)
+		to.Select = readSelect(t.Projection.Set || t.Legacy.AttributesToGet != nil)
+		to.ReturnCapacity = in.ReturnConsumedCapacity.V
+		f.keys(to, t.Table, t.Keys...)
+		if f.Attributes {
+			if p, err := batchGetProjection(t); err == nil {
+				to.add(p.Attributes()...)
+			}
+		}
+	}
+	return orWhole(list, a)
+}
+
+func (f accessFacts) batchWrite(a Access, in *BatchWriteItemInput) []Access {
+	list := make([]Access, len(in.RequestItems))
+	for i := range in.RequestItems {
+		t, to := &in.RequestItems[i], &list[i]
+		*to = a
+		to.Resource = f.s.tableResource(t.Table)
+		to.ReturnCapacity = in.ReturnConsumedCapacity.V
+		for _, r := range t.Requests {
+			for _, arg := range []*ItemArg{r.Put, r.Delete} {
+				if arg != nil {
+					f.keys(to, t.Table, *arg)
+				}
+			}
+			if f.Attributes && r.Put != nil {
+				for name := range r.Put.Item.All() {
+					to.add(string(name))
+				}
+			}
+		}
+	}
+	return orWhole(list, a)
+}
+
+func (f accessFacts) transactGet(a Access, in *TransactGetItemsInput) []Access {
+	list := make([]Access, len(in.Items))
+	for i := range in.Items {
+		get := &in.Items[i]
+		list[i] = Access{Action: "dynamodb:GetItem", EnclosingOperation: "TransactGetItems"}
+		f.get(&list[i], &GetItemInput{
+			TableName: get.TableName, Key: get.Key, Projection: get.Projection, Names: get.Names,
+			ReturnConsumedCapacity: in.ReturnConsumedCapacity,
+		})
+	}
+	return orWhole(list, a)
+}
+
+func (f accessFacts) transactWrite(a Access, in *TransactWriteItemsInput) []Access {
+	var list []Access
+	for i := range in.Items {
+		members := [...]struct {
+			action string
+			kind   actionKind
+			in     *WriteInput
+		}{
+			{"ConditionCheckItem", actionCheck, in.Items[i].Check}, {"PutItem", actionPut, in.Items[i].Put},
+			{"UpdateItem", actionUpdate, in.Items[i].Update}, {"DeleteItem", actionDelete, in.Items[i].Delete},
+		}
+		for _, m := range members {
+			if m.in == nil {
+				continue
+			}
+			to := Access{Action: "dynamodb:" + m.action, EnclosingOperation: "TransactWriteItems"}
+			f.write(&to, m.in, m.kind)
+			to.ReturnCapacity = in.ReturnConsumedCapacity.V
+			list = append(list, to)
+		}
+	}
+	return orWhole(list, a)
+}
+
+// orWhole returns the list, or the operation itself if its list is empty: such a request is refused
+// later, but by who may ask.
+func orWhole(list []Access, whole Access) []Access {
+	if len(list) == 0 {
+		return []Access{whole}
+	}
+	return list
+}
+
+// keys adds the partition keys, and the names of the key attributes, of items or keys.
+func (f accessFacts) keys(a *Access, table string, items ...ItemArg) {
+	if f.Facts == (Facts{}) {
+		return
+	}
+	schema, known := f.schema(table, Opt[string]{})
+	if !known {
+		return
+	}
+	if f.Attributes {
+		a.addSchema(schema)
+	}
+	if !f.LeadingKeys {
+		return
+	}
+	for _, arg := range items {
+		if v := arg.Item.Get(schema.Partition[0].Name); v != nil {
+			a.LeadingKeys = append(a.LeadingKeys, keyText(v))
+		}
+	}
+}
+
+// schema returns the key of a table or of its index, and whether there is one.
+func (f accessFacts) schema(table string, index Opt[string]) (engine.KeySchema, bool) {
+	ref, err := tableRef{name: table, given: table}.resolve()
+	if err != nil {
+		return engine.KeySchema{}, false
+	}
+	t, err := f.s.engine.Table(namespace, ref.name)
+	if err != nil {
+		return engine.KeySchema{}, false
+	}
+	if !index.Set {
+		return t.Desc().Key, true
+	}
+	d := t.Desc().Index(index.V)
+	if d == nil {
+		return engine.KeySchema{}, false
+	}
+	return d.Key, true
+}
+
+func (a *Access) addSchema(schema engine.KeySchema) {
+	for _, list := range [][]engine.KeyAttr{schema.Partition, schema.Sort} {
+		for _, attr := range list {
+			a.add(attr.Name)
+		}
+	}
+}
+
+// add adds the names that the access does not have yet. An item can have 100,000.
+func (a *Access) add(names ...string) {
+	for _, name := range names {
+		if _, known := a.seen[name]; known {
+			continue
+		}
+		if a.seen == nil {
+			a.seen = map[string]struct{}{}
+		}
+		a.seen[name] = struct{}{}
+		a.Attributes = append(a.Attributes, name)
+	}
+}
+
+// keyText returns a key value as policies compare it: a string as it is, a number in DynamoDB's
+// form, bytes in base64.
+func keyText(v dynamo.Value) string {
+	switch v.Kind() {
+	case dynamo.KindString:
+		return string(v.Bytes())
+	case dynamo.KindBinary:
+		return base64.StdEncoding.EncodeToString(v.Bytes())
+	case dynamo.KindNumber:
+		return v.Number().String()
+	default:
+		return "" // no key: the operation refuses it
+	}
+}
