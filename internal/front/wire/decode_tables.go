@@ -182,7 +182,7 @@ func decodeListTags(d *decoder, in *service.ListTagsInput) {
 }
 
 func decodePutResourcePolicy(d *decoder, in *service.PutResourcePolicyInput) {
-	var confirmed service.Opt[bool] // no effect: a policy that shuts out its author is accepted
+	var confirmed service.Opt[bool] // checked for its type; policies that shut out their author are accepted
 	d.read(members{
 		{"ResourceArn", &in.ARN},
 		{"Policy", func() { in.Policy = d.resourcePolicy() }},
