@@ -17,6 +17,7 @@ var dynaliteKnown = map[string]string{
 	"DescribeEndpoints":  notServed,
 	"DescribeLimits":     notServed,
 	"IndexChanges":       "indexes stay as they were made",
+	"ResourcePolicy":     notServed,
 	"TransactGetItems":   notServed,
 	"TransactWriteItems": notServed,
 	"UpdateTimeToLive":   notServed,

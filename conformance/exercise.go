@@ -203,6 +203,7 @@ var tableGroups = []group{
 	{"IndexChanges", indexChangeChecks},
 	{"UpdateTimeToLive", updateTimeToLiveChecks},
 	{"TagResource", tagResourceChecks},
+	{"ResourcePolicy", resourcePolicyChecks},
 	{"DescribeLimits", describeLimitsChecks},
 	{"DescribeEndpoints", describeEndpointsChecks},
 
@@ -239,6 +240,7 @@ var streamGroups = []group{
 	{"GetRecords", getRecordsChecks},
 	{"StreamOrder", streamOrderChecks},
 	{"TableStreams", tableStreamChecks},
+	{"StreamPolicy", streamPolicyChecks},
 }
 
 // lineageGroups need streams whose shards are soon replaced by child shards.

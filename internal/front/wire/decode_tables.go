@@ -3,6 +3,7 @@ package wire
 import (
 	"reflect"
 
+	"github.com/mayflydb/mayfly/internal/front/policy"
 	"github.com/mayflydb/mayfly/internal/store/service"
 )
 
@@ -28,6 +29,7 @@ func decodeCreateTable(d *decoder, in *service.CreateTableInput) {
 		{"OnDemandThroughput", &in.OnDemand},
 		{"StreamSpecification", &in.Stream},
 		{"Tags", &in.Tags},
+		{"ResourcePolicy", func() { in.Policy = d.resourcePolicy() }},
 		{"TableClass", &in.TableClass},
 		{"DeletionProtectionEnabled", &in.DeletionProtection},
 		{"SSESpecification", func() { in.SSEEnabled = d.sseEnabled() }},
@@ -177,4 +179,29 @@ func decodeUntagResource(d *decoder, in *service.UntagResourceInput) {
 
 func decodeListTags(d *decoder, in *service.ListTagsInput) {
 	d.read(members{{"ResourceArn", &in.ARN}, {"NextToken", &in.NextToken}})
+}
+
+func decodePutResourcePolicy(d *decoder, in *service.PutResourcePolicyInput) {
+	var confirmed service.Opt[bool] // checked for its type; policies that shut out their author are accepted
+	d.read(members{
+		{"ResourceArn", &in.ARN},
+		{"Policy", func() { in.Policy = d.resourcePolicy() }},
+		{"ExpectedRevisionId", &in.Expected},
+		{"ConfirmRemoveSelfResourceAccess", &confirmed},
+	})
+}
+
+func decodeGetResourcePolicy(d *decoder, in *service.ResourcePolicyInput) {
+	d.read(members{{"ResourceArn", &in.ARN}})
+}
+
+func decodeDeleteResourcePolicy(d *decoder, in *service.ResourcePolicyInput) {
+	d.read(members{{"ResourceArn", &in.ARN}, {"ExpectedRevisionId", &in.Expected}})
+}
+
+// resourcePolicy reads a resource policy and checks its document.
+func (d *decoder) resourcePolicy() service.PolicyArg {
+	text := d.CopyText()
+	_, err := policy.ParseResource([]byte(text))
+	return service.PolicyArg{Text: service.Some(text), Err: err}
 }

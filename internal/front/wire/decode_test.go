@@ -282,6 +282,9 @@ func TestDecodeUpdateTable(t *testing.T) {
 		})
 }
 
+// denyAll is a resource policy.
+const denyAll = `{"Statement": {"Effect": "Deny", "Principal": "*", "Action": "*", "Resource": "*"}}`
+
 func TestDecodeOtherOperations(t *testing.T) {
 	want(t, decodeAs(t, decodeTableName, `{"TableName":"T","x":1}`), service.TableNameInput{TableName: text("T")})
 	want(t, decodeAs(t, decodeEmpty, `{"x":{"y":[]}}`), service.Empty{})
@@ -295,6 +298,13 @@ func TestDecodeOtherOperations(t *testing.T) {
 	want(t, decodeAs(t, decodeUntagResource, `{"ResourceArn":"arn","TagKeys":["a"]}`),
 		service.UntagResourceInput{ARN: text("arn"), Keys: []string{"a"}})
 	want(t, decodeAs(t, decodeListTags, `{"ResourceArn":"arn","NextToken":"n"}`), service.ListTagsInput{ARN: text("arn"), NextToken: text("n")})
+	want(t, decodeAs(t, decodePutResourcePolicy, `{"ResourceArn":"arn","Policy":"{\"Statement\": {\"Effect\": \"Deny\", \"Principal\": \"*\", \"Action\": \"*\", \"Resource\": \"*\"}}",
+		"ExpectedRevisionId":"1","ConfirmRemoveSelfResourceAccess":true}`),
+		service.PutResourcePolicyInput{ARN: text("arn"), Policy: service.PolicyArg{Text: text(denyAll)}, Expected: text("1")})
+	want(t, decodeAs(t, decodePutResourcePolicy, `{"Policy":null}`), service.PutResourcePolicyInput{})
+	want(t, decodeAs(t, decodeGetResourcePolicy, `{"ResourceArn":"arn","ExpectedRevisionId":"1"}`), service.ResourcePolicyInput{ARN: text("arn")})
+	want(t, decodeAs(t, decodeDeleteResourcePolicy, `{"ResourceArn":"arn","ExpectedRevisionId":"1"}`),
+		service.ResourcePolicyInput{ARN: text("arn"), Expected: text("1")})
 	want(t, decodeAs(t, decodeListStreams, `{"TableName":"T","Limit":1,"ExclusiveStartStreamArn":"arn"}`),
 		service.ListStreamsInput{TableName: text("T"), Limit: service.Some[int64](1), StartARN: text("arn")})
 	want(t, decodeAs(t, decodeDescribeStream, `{"StreamArn":"arn","Limit":1,"ExclusiveStartShardId":"s","ShardFilter":{"Type":"CHILD_SHARDS","ShardId":"p"}}`),

@@ -164,3 +164,12 @@ func encodeDescribeEndpoints(w *writer, out *service.DescribeEndpointsOutput) {
 	w.endObject()
 	w.endArray()
 }
+
+func encodeRevision(w *writer, out *service.RevisionOutput) {
+	w.optionalText("RevisionId", out.RevisionID)
+}
+
+func encodeGetResourcePolicy(w *writer, out *service.GetResourcePolicyOutput) {
+	w.name("Policy").text(out.Policy)
+	w.name("RevisionId").text(out.RevisionID)
+}

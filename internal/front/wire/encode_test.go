@@ -115,6 +115,10 @@ func TestEncodeOtherOperations(t *testing.T) {
 		`{"TimeToLiveDescription":{"TimeToLiveStatus":"ENABLED","AttributeName":"a"}}`)
 	want(t, encoded(t, encodeListTags, service.ListTagsOutput{Tags: [][2]string{{"k", "v"}}, NextToken: "n"}),
 		`{"Tags":[{"Key":"k","Value":"v"}],"NextToken":"n"}`)
+	want(t, encoded(t, encodeGetResourcePolicy, service.GetResourcePolicyOutput{Policy: `{"Id": 1}`, RevisionID: "7"}),
+		`{"Policy":"{\"Id\": 1}","RevisionId":"7"}`)
+	want(t, encoded(t, encodeRevision, service.RevisionOutput{RevisionID: "7"}), `{"RevisionId":"7"}`)
+	want(t, encoded(t, encodeRevision, service.RevisionOutput{}), `{}`)
 	s := newTestServer(t, Options{})
 	call(s, "CreateTable", createT)
 	tagged := call(s, "TagResource", `{"ResourceArn":"arn:aws:dynamodb:us-east-1:000000000000:table/Tab","Tags":[{"Key":"a","Value":"b"}]}`)

@@ -13,6 +13,7 @@ const (
 	CodeResourceNotFound       Code = "ResourceNotFoundException"
 	CodeResourceInUse          Code = "ResourceInUseException"
 	CodeLimitExceeded          Code = "LimitExceededException"
+	CodePolicyNotFound         Code = "PolicyNotFoundException"
 	CodeTransactionCanceled    Code = "TransactionCanceledException"
 	CodeTransactionConflict    Code = "TransactionConflictException"
 	CodeTransactionInProgress  Code = "TransactionInProgressException"

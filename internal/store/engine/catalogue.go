@@ -42,8 +42,9 @@ type catalogue struct {
 
 // ids holds the last identifier of each kind. None is ever used twice.
 type ids struct {
-	Table  uint32
-	Stream uint32
+	Table    uint32
+	Stream   uint32
+	Revision Instant `json:",omitzero"` // of resource policies
 }
 
 // isFormatBefore reports whether Open upgrades this format version.
@@ -229,8 +230,8 @@ func (e *Engine) Tables() []*Table {
 	return slices.Collect(maps.Values(e.catalogue.tables))
 }
 
-// CreateTable creates a table from a description, and fills in the identifiers, the creation time
-// and the stream. It returns ErrTableExists if the name is taken.
+// CreateTable creates a table from a description, and fills in the identifiers, the creation time,
+// the stream and the policy's revision. It returns ErrTableExists if the name is taken.
 func (e *Engine) CreateTable(ctx context.Context, d TableDesc) (*Table, error) {
 	if err := e.enter(); err != nil {
 		return nil, err
@@ -265,6 +266,7 @@ func (e *Engine) CreateTable(ctx context.Context, d TableDesc) (*Table, error) {
 			next.Stream++
 			e.startStream(c.batch, &d, next.Stream, c.now)
 		}
+		next.revise(&d.API.Policy, ResourcePolicy{}, c.now)
 		c.batch.Set(idKey(catMark, d.ID), appendInstant(nil, Never))
 		setDesc(c.batch, &d, next)
 		e.change(t, &d)
@@ -292,8 +294,9 @@ func setJSON(b *kv.Batch, key []byte, desc any) {
 
 // Alter changes a table's description. change edits a copy: TTL.Attribute (empty: off), TTL.Expiry,
 // Stream.ViewType (empty: off), Stream.Shards, API, and Indexes, where it adds entries with ID 0 or
-// removes entries. The engine derives the TTL generation, the stream, the backfills and the
-// indexes' numbers. An added index is Building until a backfill has added an entry for every item.
+// removes entries. The engine derives the TTL generation, the stream, the backfills, the indexes'
+// numbers and the policy's revision. An added index is Building until a backfill has added an entry
+// for every item.
 //
 // Alter returns an error of change unchanged, and then alters nothing. For an added index it may
 // return ErrDiskFull or ErrIndexesUsedUp.
@@ -319,6 +322,7 @@ func (e *Engine) Alter(ctx context.Context, namespace, name string, change func(
 			return err
 		}
 		d.Version++
+		next.revise(&d.API.Policy, old.API.Policy, c.now)
 		if d.TTL.Attribute != old.TTL.Attribute || d.TTL.Attribute != "" && d.TTL.Expiry != old.TTL.Expiry {
 			e.startGeneration(c.batch, old, d, c.now)
 		}

@@ -264,11 +264,17 @@ func (c *checker) catalogue() error {
 		if i > 0 && c.tables[i-1].ID == d.ID {
 			c.fault(d.Name, "it has the id %d of table %s", d.ID, c.tables[i-1].Name)
 		}
+		if d.API.Policy.Revision > c.ids.Revision {
+			c.fault(d.Name, "the revision %d of its policy lies above %d, the last assigned revision", d.API.Policy.Revision, c.ids.Revision)
+		}
 		c.description(d)
 	}
 	for _, d := range c.streams {
 		if d.ID == 0 || d.ID > c.ids.Stream {
 			c.fault(d.Table, "the id %d of its stream lies above %d, the last assigned id", d.ID, c.ids.Stream)
+		}
+		if d.Policy.Revision > c.ids.Revision {
+			c.fault(d.Table, "the revision %d of its stream's policy lies above %d, the last assigned revision", d.Policy.Revision, c.ids.Revision)
 		}
 		c.shards(d)
 	}

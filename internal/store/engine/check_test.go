@@ -89,8 +89,16 @@ func TestCheckNamesTheFault(t *testing.T) {
 		"ids not JSON":      {func(p parts, b *kv.Batch) { b.Set(catalogueKey(catIDs), []byte("{")) }, "the identifiers do not decode"},
 		"ids too low":       {func(p parts, b *kv.Batch) { b.Set(catalogueKey(catIDs), []byte(`{"Table":0,"Stream":0}`)) }, "events: its id 1 lies above 0"},
 		"stream id too low": {func(p parts, b *kv.Batch) { b.Set(catalogueKey(catIDs), []byte(`{"Table":1,"Stream":0}`)) }, "the id 1 of its stream lies above 0"},
-		"table not JSON":    {func(p parts, b *kv.Batch) { b.Set(tableCatalogueKey("default", "x"), []byte("{")) }, "does not decode"},
-		"stream not JSON":   {func(p parts, b *kv.Batch) { b.Set(idKey(catStream, 9), []byte("{")) }, "the stream description under 00000009 does not decode"},
+		"policy revision": {func(p parts, b *kv.Batch) {
+			editTable(p, b, func(d *TableDesc) { d.API.Policy = ResourcePolicy{"x", 1} })
+		},
+			"events: the revision 1 of its policy lies above 0"},
+		"stream's policy": {func(p parts, b *kv.Batch) {
+			editStream(p, b, func(d *StreamDesc) { d.Policy = ResourcePolicy{"x", 1} })
+		},
+			"events: the revision 1 of its stream's policy lies above 0"},
+		"table not JSON":  {func(p parts, b *kv.Batch) { b.Set(tableCatalogueKey("default", "x"), []byte("{")) }, "does not decode"},
+		"stream not JSON": {func(p parts, b *kv.Batch) { b.Set(idKey(catStream, 9), []byte("{")) }, "the stream description under 00000009 does not decode"},
 		"table under another name": {func(p parts, b *kv.Batch) {
 			b.Delete(tableCatalogueKey("default", "events"))
 			value, _ := json.Marshal(p.d)

@@ -154,6 +154,7 @@ func (s *salvage) begin() error {
 	for _, d := range s.tables {
 		s.ids.Table = max(s.ids.Table, d.ID)
 		s.ids.Stream = max(s.ids.Stream, d.Stream.ID)
+		s.ids.Revision = max(s.ids.Revision, d.API.Policy.Revision)
 		s.instant = max(s.instant, d.Created, d.TTL.Since)
 		s.marks[d.ID] = Never
 		s.copied[d.ID] = &Salvaged{Table: d.Name}
@@ -161,6 +162,7 @@ func (s *salvage) begin() error {
 	for _, d := range s.streams {
 		s.ids.Table = max(s.ids.Table, d.TableID)
 		s.ids.Stream = max(s.ids.Stream, d.ID)
+		s.ids.Revision = max(s.ids.Revision, d.Policy.Revision)
 		s.instant = max(s.instant, d.Created, d.Disabled)
 		for _, sh := range d.Shards {
 			s.instant = max(s.instant, sh.Created, sh.Closed)

@@ -368,3 +368,34 @@ func TestSalvageWithoutDescriptions(t *testing.T) {
 		t.Errorf("another format: %v", err)
 	}
 }
+
+// If the identifiers are lost, new revisions are still above every revision of a policy that was
+// copied, with its table or its stream.
+func TestSalvageKeepsRevisions(t *testing.T) {
+	for owner, set := range map[string]func(d *db, tab *Table, text string) ResourcePolicy{
+		"table":  func(d *db, tab *Table, text string) ResourcePolicy { return d.setPolicy(tab, text) },
+		"stream": func(d *db, tab *Table, text string) ResourcePolicy { return d.setStreamPolicy(d.stream(tab), text) },
+	} {
+		t.Run(owner, func(t *testing.T) {
+			dir := newDirectory()
+			d := dir.open(t)
+			tab := d.table("events")
+			set(d, tab, "a")
+			old := set(d, tab, "b") // beyond the instant of the frozen clock
+			d.close()
+			editStore(t, dir, func(b *kv.Batch) { b.Delete(catalogueKey(catIDs)) })
+			salvageInto(t, dir, "new")
+			o := dir.options()
+			o.Dir = "new"
+			d = open(t, o)
+			defer d.close()
+			tab, err := d.Table("default", "events")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := set(d, tab, "c"); got.Revision <= old.Revision {
+				t.Errorf("revision %d follows %d", got.Revision, old.Revision)
+			}
+		})
+	}
+}

@@ -29,7 +29,8 @@ type StreamDesc struct {
 	Disabled  Instant     // 0: enabled
 	Shards    []ShardDesc // ascending by number
 	NextShard uint32
-	Slots     int // the number of open shards that share the records
+	Slots     int            // the number of open shards that share the records
+	Policy    ResourcePolicy `json:",omitzero"` // carried for the API, until the stream is gone
 }
 
 // ShardDesc describes a shard of a stream.

@@ -114,4 +114,5 @@ type APIDesc struct {
 	DeletionProtection bool
 	SSEEnabled         bool
 	Tags               map[string]string
+	Policy             ResourcePolicy `json:",omitzero"`
 }

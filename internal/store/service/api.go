@@ -318,6 +318,7 @@ type CreateTableInput struct {
 	OnDemand           *OnDemandThroughput
 	Stream             *StreamSpec
 	Tags               []Tag
+	Policy             PolicyArg
 	TableClass         Opt[string]
 	DeletionProtection Opt[bool]
 	SSEEnabled         Opt[bool] // accepted and shown, without effect
@@ -431,6 +432,31 @@ type ListTagsOutput struct {
 	Tags      [][2]string
 	NextToken string
 }
+
+// PolicyArg is a resource policy in a request.
+type PolicyArg struct {
+	Text Opt[string]
+	Err  error // the fault of the document, in words; as in [ItemArg], it waits for its turn
+}
+
+type PutResourcePolicyInput struct {
+	ARN      Opt[string]
+	Policy   PolicyArg
+	Expected Opt[string] // ExpectedRevisionId
+}
+
+// ResourcePolicyInput is the input of GetResourcePolicy and DeleteResourcePolicy. The first has no
+// Expected.
+type ResourcePolicyInput struct {
+	ARN      Opt[string]
+	Expected Opt[string] // ExpectedRevisionId
+}
+
+type GetResourcePolicyOutput struct{ Policy, RevisionID string }
+
+// RevisionOutput is the output of PutResourcePolicy and DeleteResourcePolicy. RevisionID is empty if
+// there was no policy to delete.
+type RevisionOutput struct{ RevisionID string }
 
 type DescribeLimitsOutput struct{ AccountRead, AccountWrite, TableRead, TableWrite int64 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/engine"
 )
 
-// CreateTable creates a table with its indexes, stream and tags. The table is ACTIVE at once.
+// CreateTable creates a table with its indexes, stream, tags and resource policy. The table is ACTIVE at once.
 func (s *Service) CreateTable(ctx context.Context, in *CreateTableInput) (*TableDescription, error) {
 	ref, err := controlTable(in.TableName)
 	if err != nil {
@@ -57,6 +57,7 @@ func apiDesc(in *CreateTableInput, kinds map[string]dynamo.Kind, now engine.Inst
 		DeletionProtection: in.DeletionProtection.V,
 		SSEEnabled:         in.SSEEnabled.V,
 		Tags:               tagMap(nil, in.Tags),
+		Policy:             engine.ResourcePolicy{Text: in.Policy.Text.V},
 	}
 	for _, def := range in.Attributes {
 		a.Definitions = append(a.Definitions, engine.KeyAttr{Name: def.Name.V, Kind: kinds[def.Name.V]})

@@ -28,7 +28,7 @@ func checkCreateTable(in *CreateTableInput) error {
 	}
 	checks := []func(*CreateTableInput) error{
 		checkTableClass, checkBilling, checkTableKey, checkLocalIndexes, checkGlobalIndexes,
-		checkDefinitionsUsed, checkCreateStream, checkCreateTags,
+		checkDefinitionsUsed, checkCreateStream, checkCreateTags, checkCreatePolicy,
 	}
 	for _, check := range checks {
 		if err := check(in); err != nil {

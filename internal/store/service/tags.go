@@ -116,18 +116,27 @@ func taggedTable(arn Opt[string]) (string, error) {
 	if !arn.Set || arn.V == "" {
 		return "", invalid("Invalid TableArn")
 	}
-	if !isARN(arn.V) {
-		return "", invalid(invalidValues + "ARNs must start with 'arn:': " + arn.V)
+	return resourceName(arn.V)
+}
+
+// resourceName returns the part of a resource ARN behind "table/", which names a table or stream.
+func resourceName(arn string) (string, error) {
+	if !isARN(arn) {
+		return "", invalid(invalidValues + "ARNs must start with 'arn:': " + arn)
 	}
-	resource, err := arnResource(arn.V)
+	resource, err := arnResource(arn)
 	name, ok := strings.CutPrefix(resource, "table/")
 	if err != nil || !ok {
-		return "", invalid(invalidValues + "Provided Arn is not a DynamoDB resource arn: " + arn.V)
+		return "", notResource(arn)
 	}
 	if strings.Contains(name, "/index/") {
-		return "", invalid(invalidValues + "Invalid resource arn provided, only table or stream is accepted. Provided resource arn: " + arn.V)
+		return "", invalid(invalidValues + "Invalid resource arn provided, only table or stream is accepted. Provided resource arn: " + arn)
 	}
 	return name, nil
+}
+
+func notResource(arn string) error {
+	return invalid(invalidValues + "Provided Arn is not a DynamoDB resource arn: " + arn)
 }
 
 func (s *shape) tags(tags []Tag) {
