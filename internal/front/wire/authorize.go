@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"fmt"
+	"sync"
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/front/keys"
@@ -36,7 +38,10 @@ func (c *caller) permit(operation string, in any) error {
 	resources := make([][]*policy.Policy, len(list))
 	facts := factsOf(c.key.Policies)
 	for i := range list {
-		resources[i] = c.server.policiesOf(list[i].Resource)
+		var err error
+		if resources[i], err = c.server.policiesOf(list[i].Resource); err != nil {
+			return err
+		}
 		used := factsOf(resources[i])
 		facts.LeadingKeys, facts.Attributes = facts.LeadingKeys || used.LeadingKeys, facts.Attributes || used.Attributes
 	}
@@ -87,5 +92,40 @@ func factsOf(policies []*policy.Policy) (f service.Facts) {
 	return f
 }
 
-// policiesOf returns the policies that belong to a resource.
-func (s *Server) policiesOf(string) []*policy.Policy { return nil }
+// resourcePolicies are the parsed policies of tables and streams, by their revisions, which are
+// never used again.
+type resourcePolicies struct {
+	sync.RWMutex
+	parsed map[string][]*policy.Policy // at most policiesMax
+}
+
+// policiesMax bounds the parsed policies. Beyond it all are forgotten, and parsed again when they
+// are needed.
+const policiesMax = 1000
+
+// policiesOf returns the policy that belongs to a resource, if there is one. It fails for a text that
+// cannot be read: what it denies is unknown.
+func (s *Server) policiesOf(resource string) ([]*policy.Policy, error) {
+	text, revision := s.Service.ResourcePolicy(resource)
+	if text == "" {
+		return nil, nil
+	}
+	s.policies.RLock()
+	known := s.policies.parsed[revision]
+	s.policies.RUnlock()
+	if known != nil {
+		return known, nil
+	}
+	p, err := policy.ParseResource([]byte(text))
+	if err != nil {
+		return nil, fmt.Errorf("read the resource policy of %s: %w", resource, err)
+	}
+	p.Name = "of " + resource
+	s.policies.Lock()
+	defer s.policies.Unlock()
+	if s.policies.parsed == nil || len(s.policies.parsed) >= policiesMax {
+		s.policies.parsed = map[string][]*policy.Policy{}
+	}
+	s.policies.parsed[revision] = []*policy.Policy{p}
+	return s.policies.parsed[revision], nil
+}

@@ -9,12 +9,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 	"github.com/aws/smithy-go"
 
 	"github.com/mayflydb/mayfly/internal/front/keys"
@@ -343,4 +346,131 @@ func TestEveryOperationIsPermitted(t *testing.T) {
 			out.Release()
 		}
 	}
+}
+
+// TestResourcePoliciesDecide: the policy of a table and that of its stream count beside the user's,
+// from the moment in which PutResourcePolicy returns.
+func TestResourcePoliciesDecide(t *testing.T) {
+	l := newLocked(t, map[string]string{"ann": allow("s3:*", "*", ""), "bob": allow("dynamodb:*", "*", "")}, Options{})
+	l.table("aaa")
+	ctx := t.Context()
+	get := func(user string) string {
+		_, err := l.client(user).GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String("aaa"), Key: key("ann")})
+		return denied(err)
+	}
+	described, err := l.root.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String("aaa")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(arn *string, effect, user, action, conditions string) {
+		t.Helper()
+		text := `{"Version":"2012-10-17","Statement":[{"Effect":"` + effect + `","Principal":{"AWS":"arn:aws:iam::000000000000:user/` + user +
+			`"},"Action":"` + action + `","Resource":"` + *arn + `"` + conditions + `}]}`
+		if _, err := l.root.PutResourcePolicy(ctx, &dynamodb.PutResourcePolicyInput{ResourceArn: arn, Policy: &text}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	allowed := func(user string) {
+		t.Helper()
+		want(t, get(user), "")
+	}
+	refused := func(user, why string) {
+		t.Helper()
+		if got := get(user); !strings.Contains(got, "user/"+user+" is not authorized to perform: dynamodb:GetItem on resource: "+tableARN+"aaa "+why) {
+			t.Errorf("%s: got %q", user, got)
+		}
+	}
+	table, stream := described.Table.TableArn, described.Table.LatestStreamArn
+	refused("ann", "because no identity-based policy allows")
+	allowed("bob")
+	put(table, "Allow", "ann", "dynamodb:GetItem", "")
+	allowed("ann")
+	put(table, "Allow", "ann", "dynamodb:GetItem", `,"Condition":{"ForAllValues:StringEquals":{"dynamodb:LeadingKeys":["bob"]}}`)
+	refused("ann", "because no identity-based policy allows")
+	put(table, "Deny", "bob", "dynamodb:GetItem", "")
+	refused("bob", "with an explicit deny in a resource-based policy")
+	if _, err := l.root.DeleteResourcePolicy(ctx, &dynamodb.DeleteResourcePolicyInput{ResourceArn: table}); err != nil {
+		t.Fatal(err)
+	}
+	allowed("bob")
+
+	want(t, l.readStream("bob", "aaa"), "")
+	put(stream, "Deny", "bob", "dynamodb:GetRecords", "")
+	if got := l.readStream("bob", "aaa"); !strings.Contains(got, "dynamodb:GetRecords on resource: "+*stream+" with an explicit deny") {
+		t.Errorf("got %q", got)
+	}
+	allowed("bob")
+}
+
+// TestPasswords: an access key and its secret open the endpoints beside the API, from this machine
+// or over TLS, as far as the key's policies go.
+func TestPasswords(t *testing.T) {
+	ring, err := keys.New([]keys.Spec{
+		{Credential: sigv4.Credential{AccessKey: "root", SecretKey: "secret"}},
+		{Credential: sigv4.Credential{AccessKey: "scraper", SecretKey: "s1"}, Policies: []keys.Policy{{Text: allow("mayfly:ReadMetrics", "*", "")}}},
+		{Credential: sigv4.Credential{AccessKey: "session", SecretKey: "s2", SessionToken: "token"}},
+		{Credential: sigv4.Credential{AccessKey: "old", SecretKey: "s3"}, Expires: time.Unix(1, 0)},
+	}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := New(Options{Now: time.Now, Keys: ring})
+	next := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("the metrics")) })
+	for _, test := range []struct{ remote, accessKey, secret, action, answer string }{
+		{"127.0.0.1:1", "root", "secret", "mayfly:MoveClock", "the metrics"},
+		{"127.0.0.1:1", "scraper", "s1", "mayfly:ReadMetrics", "the metrics"},
+		{"127.0.0.1:1", "scraper", "s1", "mayfly:MoveClock", "is not authorized to perform: mayfly:MoveClock on resource: * because"},
+		{"127.0.0.1:1", "scraper", "s2", "mayfly:ReadMetrics", "UnrecognizedClientException"},
+		{"127.0.0.1:1", "nobody", "", "mayfly:ReadMetrics", "UnrecognizedClientException"},
+		{"127.0.0.1:1", "session", "s2", "mayfly:ReadMetrics", "UnrecognizedClientException"},
+		{"127.0.0.1:1", "session", "", "mayfly:ReadMetrics", "UnrecognizedClientException"},
+		{"127.0.0.1:1", "old", "s3", "mayfly:ReadMetrics", "ExpiredTokenException"},
+		{"192.0.2.1:1", "root", "secret", "mayfly:ReadMetrics", "over TLS or from this machine only"},
+	} {
+		r := httptest.NewRequest("GET", "/metrics", nil)
+		r.RemoteAddr = test.remote
+		r.SetBasicAuth(test.accessKey, test.secret)
+		w := httptest.NewRecorder()
+		s.Permitted(test.action, next).ServeHTTP(w, r)
+		if got := w.Body.String(); !strings.Contains(got, test.answer) || (w.Code == 200) != (test.answer == "the metrics") {
+			t.Errorf("%v: got %d %s", test, w.Code, got)
+		}
+	}
+}
+
+// TestMountedPolicies: routes and actions ask for their resource.
+func TestMountedPolicies(t *testing.T) {
+	ring, err := keys.New([]keys.Spec{{
+		Credential: sigv4.Credential{AccessKey: "AKID", SecretKey: "secret"}, User: "ann",
+		Policies: []keys.Policy{{Text: allow("scheduler:GetSchedule events:PutRule", "arn:x:y:z:1:one", "")}},
+	}}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resource := func(arn string) func(*Call) string { return func(*Call) string { return arn } }
+	nothing := func(context.Context, *Call) (any, error) { return nil, nil }
+	s := New(Options{MountedOnly: true, Now: time.Now, Keys: ring,
+		Routes: []Route{
+			{Service: "scheduler", Name: "GetSchedule", Method: "GET", Path: "/schedules/{Name}", Resource: resource("arn:x:y:z:1:one"), Do: nothing},
+			{Service: "scheduler", Name: "DeleteSchedule", Method: "DELETE", Path: "/schedules/{Name}", Resource: resource("arn:x:y:z:1:one"), Do: nothing},
+			{Service: "scheduler", Name: "GetScheduleGroup", Method: "GET", Path: "/schedule-groups/{Name}", Do: nothing},
+		},
+		Actions: []Action{{Service: "events", Target: "AWSEvents.PutRule", Resource: resource("arn:x:y:z:1:two"), Do: nothing}},
+	})
+	server := httptest.NewServer(s)
+	defer server.Close()
+	c := newSDKClients(server.URL, "secret", nil)
+	name := aws.String("n")
+	_, err = c.scheduler.GetSchedule(t.Context(), &scheduler.GetScheduleInput{Name: name})
+	want(t, denied(err), "")
+	refusal := func(action, resource string) string {
+		return "User: arn:aws:iam::000000000000:user/ann is not authorized to perform: " + action + " on resource: " + resource +
+			" because no identity-based policy allows the " + action + " action"
+	}
+	_, err = c.scheduler.DeleteSchedule(t.Context(), &scheduler.DeleteScheduleInput{Name: name})
+	want(t, denied(err), refusal("scheduler:DeleteSchedule", "arn:x:y:z:1:one"))
+	_, err = c.scheduler.GetScheduleGroup(t.Context(), &scheduler.GetScheduleGroupInput{Name: name})
+	want(t, denied(err), refusal("scheduler:GetScheduleGroup", "*"))
+	_, err = c.events.PutRule(t.Context(), &eventbridge.PutRuleInput{Name: name})
+	want(t, denied(err), refusal("events:PutRule", "arn:x:y:z:1:two"))
 }

@@ -75,6 +75,8 @@ type Server struct {
 	mounted *mountTable
 	date    date
 
+	policies resourcePolicies
+
 	bodies  *intake.Budget // of requests
 	answers *intake.Outbox
 }

@@ -61,6 +61,10 @@ func (s *Service) Accesses(operation string, in any, facts Facts) []Access {
 		a.Resource = s.arnResource(in.ARN.V)
 	case *ListTagsInput:
 		a.Resource = s.arnResource(in.ARN.V)
+	case *PutResourcePolicyInput:
+		a.Resource = s.arnResource(in.ARN.V)
+	case *ResourcePolicyInput:
+		a.Resource = s.arnResource(in.ARN.V)
 	case *ListStreamsInput:
 		a.Resource = s.tableResource(in.TableName.Or("*")) + "/stream/*"
 	case *DescribeStreamInput:
@@ -77,13 +81,17 @@ func (s *Service) Accesses(operation string, in any, facts Facts) []Access {
 // writeKinds are the kinds of the operations that share WriteInput.
 var writeKinds = map[string]actionKind{"PutItem": actionPut, "UpdateItem": actionUpdate, "DeleteItem": actionDelete}
 
-// createAccesses returns the accesses of CreateTable, which also tags.
+// createAccesses returns the accesses of CreateTable, which also sets tags and a policy.
 func (s *Service) createAccesses(a Access, in *CreateTableInput) []Access {
 	a.Resource = s.tableResource(in.TableName.V)
-	if len(in.Tags) == 0 {
-		return []Access{a}
+	list := []Access{a}
+	if len(in.Tags) > 0 {
+		list = append(list, Access{Action: "dynamodb:TagResource", Resource: a.Resource})
 	}
-	return []Access{a, {Action: "dynamodb:TagResource", Resource: a.Resource}}
+	if in.Policy.Text.Set {
+		list = append(list, Access{Action: "dynamodb:PutResourcePolicy", Resource: a.Resource})
+	}
+	return list
 }
 
 // tableResource returns the ARN of the table that a name or an ARN in a request means. Every region
