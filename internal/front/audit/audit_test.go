@@ -240,8 +240,15 @@ func TestMovedAway(t *testing.T) {
 		e.Time = e.Time.Add(after)
 		l.Write(e)
 	}
-	if old, now := strings.Count(contents(t, path+".old"), "\n"), strings.Count(contents(t, path), "\n"); old != 2 || now != 1 {
-		t.Errorf("%d lines in the old file, %d in the new one", old, now)
+	if err := errors.Join(os.Rename(path, path+".older"), os.WriteFile(path, nil, 0o600)); err != nil { // as logrotate's "create"
+		t.Fatal(err)
+	}
+	e.Time = e.Time.Add(lookEvery)
+	l.Write(e)
+	for name, want := range map[string]int{path + ".old": 2, path + ".older": 1, path: 1} {
+		if got := strings.Count(contents(t, name), "\n"); got != want {
+			t.Errorf("%s has %d lines; want %d", name, got, want)
+		}
 	}
 }
 
