@@ -171,7 +171,7 @@ func serverRules(t Thresholds) (all ruleSet) {
 		alarm("MayflyStreamHeld", "mayfly_stream_held_full == 1 or mayfly_stream_held_age_ms > 3600000", "5m", ticket,
 			"the streams of {{ $labels.instance }} keep records that a consumer has not got to", "See mayfly_stream_held_records by consumer; mayfly trigger list and mayfly deadletter list."),
 		alarm("MayflyClockStanding", "mayfly_clock_standing == 1", "1m", page,
-			"the clock of {{ $labels.instance }} stands: the machine's lies behind an instant that was already used", "Set the machine's clock right: nothing expires until then."),
+			"the clock of {{ $labels.instance }} stands: the machine's lies behind an instant that was already used", "Nothing expires until the machine's clock has caught up. Correct it if it is behind; if it is right and was once ahead, wait."),
 		alarm("MayflyDeadLetters", rose("mayfly_scheduler_dead_letters_total", "15m", "instance, group"), "", ticket, "firings of {{ $labels.group }} became dead letters", redrive),
 		alarm("MayflyTriggerDeadLetters", rose("mayfly_trigger_dead_letters_total", "15m", "instance, trigger"), "", ticket, "deliveries of the trigger {{ $labels.trigger }} became dead letters", redrive))
 	return all

@@ -118,7 +118,7 @@ func (a *dirAppender) create(at time.Time) error {
 	if err := durable.MakeDirs(parent); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o644)
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600) // it holds items
 	if err != nil {
 		return err
 	}

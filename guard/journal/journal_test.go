@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -109,6 +111,34 @@ func TestWriteAndRead(t *testing.T) {
 				t.Errorf("the file's name is %s", names[0])
 			}
 		})
+	}
+}
+
+// Only the owner can read the files of a directory, since they hold items.
+func TestPrivateFiles(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows has no such modes")
+	}
+	dir := filepath.Join(t.TempDir(), "a")
+	w, end := running(t, Dir(dir), "w")
+	must(t, w.Write(t.Context(), image("x", noon)))
+	end()
+	files := 0
+	must(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err == nil && !entry.IsDir() {
+			files++
+			if info.Mode().Perm() != 0o600 {
+				t.Errorf("%s is %v", path, info.Mode())
+			}
+		}
+		return err
+	}))
+	if files != 1 {
+		t.Errorf("%d files", files)
 	}
 }
 

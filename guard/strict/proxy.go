@@ -80,6 +80,7 @@ const (
 	regionDefault  = "us-east-1"
 	connectionsMax = 256
 	answerTimeout  = time.Minute
+	outliveLimit   = 5 * time.Second // for the answer to a client that has closed its side
 )
 
 // NewProxy returns a proxy after a check of its options. It does not contact the endpoint.
@@ -214,14 +215,31 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, body []byte) {
 	case <-r.Context().Done():
 		return
 	}
-	a := p.serve(r, body)
+	ctx, end := outlive(r.Context())
+	defer end()
+	a := p.serve(r.WithContext(ctx), body)
 	<-p.slots
-	hold, ok := p.answers.Take(r.Context(), int64(len(a.body)))
+	hold, ok := p.answers.Take(ctx, int64(len(a.body)))
 	defer hold.Release()
 	if _, operation, _ := strings.Cut(r.Header.Get(headerTarget), "."); !ok && intake.ReadsOnly(operation) {
 		a = refuse(errNoRoom)
 	}
 	respond(w, a)
+}
+
+// outlive returns a context that ends outliveLimit after ctx, for a request that has been read.
+// net/http ends the context of a request when the client closes its side of the connection, although
+// the client may still read: one that sends no second request may close it at once. If the client is
+// gone, the call of the endpoint soon ends too, and leaves its slot to others.
+func outlive(ctx context.Context) (longer context.Context, end func()) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		limit, release := context.WithTimeout(longer, outliveLimit)
+		defer release()
+		<-limit.Done()
+		cancel()
+	})
+	return longer, func() { stop(); cancel() }
 }
 
 // serve returns the answer to a request whose body has been read.
@@ -247,13 +265,14 @@ func (p *Proxy) serve(r *http.Request, body []byte) answer {
 	} else {
 		return refuse(&dynamo.Error{Code: dynamo.CodeUnknownOperation})
 	}
-	if err != nil && r.Context().Err() == nil {
-		p.o.Logger.Warn("the endpoint did not answer", "operation", operation, "endpoint", to.endpoint, "error", err)
+	switch {
+	case err == nil:
+		return a
+	case r.Context().Err() != nil:
+		return refuse(&dynamo.Error{Code: dynamo.CodeInternal, Message: "the client closed the connection, and mayfly guard proxy got no answer soon after"})
 	}
-	if err != nil {
-		return refuse(&dynamo.Error{Code: dynamo.CodeInternal, Message: "mayfly guard proxy got no answer from " + to.endpoint + ": " + cause(err)})
-	}
-	return a
+	p.o.Logger.Warn("the endpoint did not answer", "operation", operation, "endpoint", to.endpoint, "error", err)
+	return refuse(&dynamo.Error{Code: dynamo.CodeInternal, Message: "mayfly guard proxy got no answer from " + to.endpoint + ": " + cause(err)})
 }
 
 // cause returns the text of a transport error without the request's method and URL.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -134,6 +135,39 @@ func unsigned(t *testing.T, endpoint string, rules strict.Rules) string {
 	server := httptest.NewServer(p)
 	t.Cleanup(server.Close)
 	return server.URL
+}
+
+// TestProxyHalfClosed checks that a client that closes its side of the connection after its request
+// gets the answer.
+func TestProxyHalfClosed(t *testing.T) {
+	called, closed := make(chan struct{}), make(chan struct{})
+	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body) // net/http sees the end of a call after its body only
+		close(called)
+		<-closed
+		select {
+		case <-r.Context().Done():
+		case <-time.After(300 * time.Millisecond): // time for the proxy to see the end
+			io.WriteString(w, `{"TableNames":["late"]}`)
+		}
+	}))
+	defer endpoint.Close()
+	url := unsigned(t, endpoint.URL, strict.Rules{All: true, Now: time.Now})
+	c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	io.WriteString(c, "POST / HTTP/1.1\r\nHost: x\r\nX-Amz-Target: DynamoDB_20120810.ListTables\r\nContent-Length: 2\r\n\r\n{}")
+	<-called
+	if err := c.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	close(closed)
+	answer, err := io.ReadAll(c)
+	if err != nil || !bytes.HasPrefix(answer, []byte("HTTP/1.1 200")) || !bytes.HasSuffix(answer, []byte(`{"TableNames":["late"]}`)) {
+		t.Errorf("%q, %v", answer, err)
+	}
 }
 
 // TestProxyRefusals checks that a request that is not DynamoDB's is refused with a reason.

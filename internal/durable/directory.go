@@ -9,8 +9,12 @@ import (
 	"path/filepath"
 )
 
-// MakeDirs creates a directory and its parents. When it returns, they are on the disk.
-func MakeDirs(path string) error {
+// MakeDirs creates a directory and its parents. When it returns, they are on the disk. Only the owner
+// can use the new directory, because it will hold a user's data. A parent may have other purposes,
+// so others can pass through new ones, as the umask allows. Existing ones keep their modes.
+func MakeDirs(path string) error { return makeDirs(path, 0o700) }
+
+func makeDirs(path string, mode os.FileMode) error {
 	info, err := os.Stat(path)
 	if err == nil && !info.IsDir() {
 		return fmt.Errorf("%s is a file, not a directory", path)
@@ -20,11 +24,11 @@ func MakeDirs(path string) error {
 	}
 	above := filepath.Dir(path)
 	if above != path {
-		if err := MakeDirs(above); err != nil {
+		if err := makeDirs(above, 0o755); err != nil {
 			return err
 		}
 	}
-	if err := os.Mkdir(path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := os.Mkdir(path, mode); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	return SyncDir(above)

@@ -29,7 +29,7 @@ func adviseOpen(err error, dir string) error {
 	case errors.Is(err, mayfly.ErrFormat):
 		return advise(err, "open %s with the newer mayfly that wrote it, or choose another --data", dir)
 	case errors.Is(err, mayfly.ErrClockAhead):
-		return advise(err, "correct the machine's clock, or start with --clock-control: the database's clock then continues from there")
+		return advise(err, "correct the machine's clock if it is behind; if it is right and was once ahead, start again after that last time, or now with --clock-control: the database's clock then continues from there, and items expire too early by the difference")
 	case errors.Is(err, mayfly.ErrForeign), errors.Is(err, syscall.ENOTDIR):
 		return advise(err, "choose an empty or new directory as --data")
 	case errors.Is(err, fs.ErrPermission):

@@ -45,10 +45,20 @@ func (s *Server) admit(ctx context.Context, in *Request, bytes int64) (*intake.H
 // turnAway returns the answer to a request whose body is not read, and reports it to Observe.
 func (s *Server) turnAway(ctx context.Context, in *Request, err error) *Response {
 	out := s.refusal(ctx, in, err)
+	s.refuseCaller(in, err)
+	s.audit(in, out, "", codeOf(err))
 	if refused, ok := errors.AsType[*dynamo.Error](err); ok && s.Observe != nil {
 		s.Observe("", out.Status, string(refused.Code), 0)
 	}
 	return out
+}
+
+// codeOf returns the code of an error of the API, or the code for faults.
+func codeOf(err error) string {
+	if refused, ok := errors.AsType[*dynamo.Error](err); ok {
+		return string(refused.Code)
+	}
+	return string(errFault.Code)
 }
 
 // refusal returns the answer to a request that reaches no operation.

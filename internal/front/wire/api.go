@@ -139,7 +139,7 @@ func (s *Server) checkAndRunMounted(ctx context.Context, m *match, in *Request, 
 		return nil, err
 	}
 	defer recovered(&err)
-	if from != nil {
+	if from != nil { // the resource may be in the body
 		if err := from.permitAction(m.op.name, m.op.resourceOf(call)); err != nil {
 			return nil, m.api.refusal(err)
 		}

@@ -11,22 +11,31 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/service"
 )
 
-// caller is the sender of a request whose key has policies. nil may do everything: a request of
-// this process, of a key without policies, or to a server without keys.
+// caller is the sender of a request, with what it asked for. nil may do everything, and nobody asks
+// later what it did: a request of this process, or without an audit log one of a key without
+// policies or to a server without keys.
 type caller struct {
 	server *Server
-	key    *keys.Key
+	key    *keys.Key // nil: the server has no keys, or the request is not signed with one
 	in     *Request
 	now    time.Time
+
+	// for the audit log
+	accesses []service.Access
+	refused  string // why the request was not allowed; empty if it was
 }
 
 // newCaller returns the sender of a verified request.
 func (s *Server) newCaller(key *keys.Key, in *Request) *caller {
-	if key == nil || key.Root() {
+	if s.Audit == nil && (key == nil || key.Root()) {
 		return nil
 	}
-	return &caller{s, key, in, s.Now()}
+	in.caller = &caller{server: s, key: key, in: in, now: s.Now()}
+	return in.caller
 }
+
+// limited reports whether policies decide about the caller.
+func (c *caller) limited() bool { return c.key != nil && !c.key.Root() }
 
 // permit returns AccessDeniedException if a part of what an operation asks for is not allowed.
 func (c *caller) permit(operation string, in any) error {
@@ -34,9 +43,14 @@ func (c *caller) permit(operation string, in any) error {
 		return nil
 	}
 	database := c.server.Service
+	if !c.limited() {
+		c.accesses = database.Accesses(operation, in, service.Facts{LeadingKeys: c.server.auditsKeys()})
+		return nil
+	}
 	list := database.Accesses(operation, in, service.Facts{})
 	resources := make([][]*policy.Policy, len(list))
 	facts := factsOf(c.key.Policies)
+	facts.LeadingKeys = facts.LeadingKeys || c.server.auditsKeys()
 	for i := range list {
 		var err error
 		if resources[i], err = c.server.policiesOf(list[i].Resource); err != nil {
@@ -48,6 +62,7 @@ func (c *caller) permit(operation string, in any) error {
 	if facts != (service.Facts{}) {
 		list = database.Accesses(operation, in, facts)
 	}
+	c.accesses = list
 	for i := range list {
 		if err := c.decide(c.request(&list[i]), resources[i]); err != nil {
 			return err
@@ -61,12 +76,17 @@ func (c *caller) permitAction(action, resource string) error {
 	if c == nil {
 		return nil
 	}
-	return c.decide(c.request(&service.Access{Action: action, Resource: resource}), nil)
+	c.accesses = []service.Access{{Action: action, Resource: resource}}
+	if !c.limited() {
+		return nil
+	}
+	return c.decide(c.request(&c.accesses[0]), nil)
 }
 
 func (c *caller) decide(r *policy.Request, resource []*policy.Policy) error {
 	if d := policy.Decide(r, c.key.Policies, resource); !d.Allowed {
-		return &dynamo.Error{Code: dynamo.CodeAccessDenied, Message: d.Message(r)}
+		c.refused = d.Message(r)
+		return &dynamo.Error{Code: dynamo.CodeAccessDenied, Message: c.refused}
 	}
 	return nil
 }

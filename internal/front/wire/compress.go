@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"hash/crc32"
 	"io"
 	"strconv"
@@ -12,15 +13,23 @@ import (
 	"sync"
 
 	"github.com/mayflydb/mayfly/internal/front/intake"
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
 // decompress returns the decompressed body of a request, with room taken for it; the caller releases
-// it. Beyond 64 KB it is admitted like a body of its size. The error is intake.ErrTooLarge or admit's.
-// If the body does not match its Content-Encoding, it is returned unchanged. It is not JSON then, and
-// is refused like any other such body.
+// it. Beyond 64 KB it is admitted like a body of its size. The error is intake.ErrTooLarge, admit's, or
+// about the encoding.
+// If the body is not gzip, as its Content-Encoding says, it is returned unchanged. It is not JSON
+// then, and is refused like any other such body.
+//
+// A body in another encoding is refused with its name, in the API's form, which SDKs show: status 415
+// would be an unknown error to them. Read as JSON it would be refused too, but without the reason.
 func (s *Server) decompress(ctx context.Context, in *Request) (body []byte, hold *intake.Hold, err error) {
-	if in.Header.Get("Content-Encoding") != "gzip" {
+	switch coding := in.Header.Get("Content-Encoding"); {
+	case len(in.Body) == 0 || coding == "" || strings.EqualFold(coding, "identity"):
 		return in.Body, nil, nil
+	case !strings.EqualFold(coding, "gzip"):
+		return nil, nil, &dynamo.Error{Code: dynamo.CodeSerialization, Message: fmt.Sprintf("Content-Encoding %q is not supported; use gzip or none", coding)}
 	}
 	unpacker, err := gzip.NewReader(bytes.NewReader(in.Body))
 	if err != nil {

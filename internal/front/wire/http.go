@@ -129,9 +129,11 @@ func (s *Server) Permitted(action string, next http.Handler) http.Handler {
 			if err != nil {
 				out := s.refusal(r.Context(), in, err)
 				defer out.Release()
+				s.audit(in, out, action, codeOf(err))
 				out.write(w)
 				return
 			}
+			s.audit(in, &Response{}, action, "")
 			r.Body = io.NopCloser(bytes.NewReader(in.Body))
 			next.ServeHTTP(w, r)
 		})
@@ -148,10 +150,12 @@ func (s *Server) identify(r *http.Request, in *Request) (*caller, error) {
 	case !ok:
 		return s.authenticate(in, serviceDynamoDB)
 	case !in.Secure && !in.Local:
+		s.refuseCaller(in, errPlainPassword)
 		return nil, errPlainPassword
 	}
 	key, err := s.Keys.Password(accessKey, secret, s.Now())
 	if err != nil {
+		s.refuseCaller(in, err)
 		return nil, err
 	}
 	return s.newCaller(key, in), nil

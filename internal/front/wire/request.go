@@ -32,6 +32,8 @@ type Request struct {
 	Secure bool
 	// From is the client's address, if it is known.
 	From netip.Addr
+
+	caller *caller // since its authentication; nil: nothing is to be decided or logged
 }
 
 // NewRequest returns a request of a client with the remote address of its connection. The caller

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mayflydb/mayfly/internal/front/audit"
 	"github.com/mayflydb/mayfly/internal/front/browser"
 	"github.com/mayflydb/mayfly/internal/front/intake"
 	"github.com/mayflydb/mayfly/internal/front/keys"
@@ -60,6 +61,9 @@ type Options struct {
 	// Pages are the rules for web pages, other than the server's own, that call it.
 	Pages browser.Rules
 
+	// Audit is the log of requests from the network and what was decided about them. nil: none.
+	Audit *audit.Log
+
 	// Observe is called for every request when its answer is ready. operation is empty if the
 	// request names none; a mounted one has its service, "scheduler:GetSchedule". code is the
 	// error's, and empty on success.
@@ -101,14 +105,17 @@ func New(o Options) *Server {
 // a panic of the operation.
 func (s *Server) Do(ctx context.Context, in *Request) *Response {
 	out := newResponse()
+	in.caller = nil
 	if s.Observe == nil {
 		operation, code := s.routeRequest(ctx, in, out)
-		out, _ = s.admitAnswer(ctx, in, out, operation, code)
+		out, code = s.admitAnswer(ctx, in, out, operation, code)
+		s.audit(in, out, operation, code)
 		return out
 	}
 	start := s.Now()
 	operation, code := s.routeRequest(ctx, in, out)
 	out, code = s.admitAnswer(ctx, in, out, operation, code)
+	s.audit(in, out, operation, code)
 	s.Observe(operation, out.Status, code, s.Now().Sub(start))
 	return out
 }
@@ -117,6 +124,7 @@ func (s *Server) Do(ctx context.Context, in *Request) *Response {
 // none. It returns the operation's name and the error's code; each is empty if there is none.
 func (s *Server) routeRequest(ctx context.Context, in *Request, out *Response) (operation, code string) {
 	if err := s.checkPage(in); err != nil {
+		s.refuseCaller(in, err)
 		return s.refusePage(in, out, err)
 	}
 	body, hold, err := s.decompress(ctx, in)
@@ -275,11 +283,15 @@ const serviceDynamoDB = "dynamodb"
 // authenticate checks that a request from the network is signed, and for this service, and returns
 // its sender. It checks nothing in a request of this process, and nothing at all without Keys.
 func (s *Server) authenticate(in *Request, service string) (*caller, error) {
-	if s.Keys == nil || in.InProcess {
+	if in.InProcess {
 		return nil, nil
+	}
+	if s.Keys == nil {
+		return s.newCaller(nil, in), nil
 	}
 	key, err := s.Keys.Verify(signed(in, service), s.Now(), s.Date())
 	if err != nil {
+		s.refuseCaller(in, err)
 		return nil, err
 	}
 	return s.newCaller(key, in), nil

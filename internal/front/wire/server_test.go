@@ -296,8 +296,13 @@ func TestCompressedRequests(t *testing.T) {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 	for name, body := range map[string]string{"truncated": body[:len(body)-5], "not gzip": "x"} {
-		if got := call(s, "ListTables", body, "Content-Encoding", "gzip"); got.status != 400 || !strings.Contains(got.body, "SerializationException") {
+		if got := call(s, "ListTables", body, "Content-Encoding", "GZIP"); got.status != 400 || !strings.Contains(got.body, "SerializationException") {
 			t.Errorf("%s: %d %s", name, got.status, got.body)
+		}
+	}
+	for coding, part := range map[string]string{"identity": `{"TableNames":[]}`, "deflate": `Content-Encoding \"deflate\" is not supported; use gzip or none`, "gzip, br": "not supported"} {
+		if got := call(s, "ListTables", `{"Limit":5}`, "Content-Encoding", coding); (got.status == 200) != (coding == "identity") || !strings.Contains(got.body, part) {
+			t.Errorf("%s: %d %s", coding, got.status, got.body)
 		}
 	}
 }

@@ -18,6 +18,9 @@ func (j *JSON) Text() []byte {
 // CopyText reads a string and returns a copy of it.
 func (j *JSON) CopyText() string { return string(j.Text()) }
 
+// notConvertible stands between the names of a token and of a type in an error.
+const notConvertible = " cannot be converted to "
+
 // notScalar reads another value in place of a scalar of type typ: null, or an error.
 func (j *JSON) notScalar(c byte, typ string) {
 	switch c {
@@ -32,7 +35,7 @@ func (j *JSON) notScalar(c byte, typ string) {
 			j.wrongType("only base-64-encoded strings are convertible to bytes")
 			return
 		}
-		j.wrongType(j.tokenName(c) + " cannot be converted to " + typ)
+		j.wrongType(j.tokenName(c) + notConvertible + typ)
 	}
 }
 
@@ -90,42 +93,48 @@ func (j *JSON) spelledBool(s []byte) bool {
 }
 
 // Int reads an Integer, and its errors name that type. It rounds a decimal down. A value outside
-// the range of an Integer becomes the nearest one inside, so that range checks refuse it.
-func (j *JSON) Int() int {
-	return int(min(max(j.integer("Integer"), math.MinInt32), math.MaxInt32))
-}
+// the range of an Integer is an error: some members, such as the Limit of a Query, have no upper
+// bound that would refuse the nearest Integer.
+func (j *JSON) Int() int { return int(j.integer("Integer", math.MinInt32, math.MaxInt32)) }
 
 // Long reads a Long, as Int does an Integer.
-func (j *JSON) Long() int64 { return j.integer("Long") }
+func (j *JSON) Long() int64 { return j.integer("Long", math.MinInt64, math.MaxInt64) }
 
-func (j *JSON) integer(typ string) int64 {
+// integer reads an integer from least to most.
+func (j *JSON) integer(typ string, least, most int64) int64 {
 	c := j.next()
 	if c != '-' && c-'0' > 9 {
 		j.notScalar(c, typ)
 		return 0
 	}
 	text, decimal := j.number()
+	v, fits := int64(0), true
 	switch {
 	case decimal:
-		return floor(text)
+		v, fits = floor(text)
 	case len(text) > 18:
-		v, _ := strconv.ParseInt(string(text), 10, 64) // the nearest int64 if it does not fit
-		return v
+		n, err := strconv.ParseInt(string(text), 10, 64)
+		v, fits = n, err == nil
+	default:
+		v = smallInteger(text)
 	}
-	return smallInteger(text)
+	if !fits || v < least || v > most {
+		name := "NUMBER_VALUE"
+		if decimal {
+			name = "DECIMAL_VALUE"
+		}
+		j.wrongType(name + notConvertible + typ)
+		return 0
+	}
+	return v
 }
 
-// floor reads a decimal and rounds it down. Only the first 53 bits are exact, which is enough for
-// every member that is an Integer or a Long.
-func floor(text []byte) int64 {
-	f, _ := strconv.ParseFloat(string(text), 64)
-	switch f = math.Floor(f); {
-	case f >= math.MaxInt64:
-		return math.MaxInt64
-	case f <= math.MinInt64:
-		return math.MinInt64
-	}
-	return int64(f)
+// floor reads a decimal and rounds it down, and reports whether an int64 can hold it. Only the first
+// 53 bits are exact, which is enough for every member that is an Integer or a Long.
+func floor(text []byte) (v int64, fits bool) {
+	f, _ := strconv.ParseFloat(string(text), 64) // infinite if it does not fit
+	f = math.Floor(f)
+	return int64(f), f >= math.MinInt64 && f < math.MaxInt64
 }
 
 // smallInteger reads at most 18 characters of JSON integer.

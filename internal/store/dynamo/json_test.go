@@ -114,8 +114,7 @@ func TestIntegers(t *testing.T) {
 		i    int
 	}{
 		{"0", 0, 0}, {"-0", 0, 0}, {"42", 42, 42}, {"-7", -7, -7}, {"1.9", 1, 1}, {"-1.1", -2, -2}, {"1e3", 1000, 1000}, {"0.5E1", 5, 5},
-		{"123456789012345678", 123456789012345678, 1<<31 - 1}, {"-123456789012345678", -123456789012345678, -1 << 31},
-		{"99999999999999999999999", 1<<63 - 1, 1<<31 - 1}, {"-1e400", -1 << 63, -1 << 31}, {"1e-400", 0, 0},
+		{"2147483647", 1<<31 - 1, 1<<31 - 1}, {"-2147483648", -1 << 31, -1 << 31}, {"2147483647.9", 1<<31 - 1, 1<<31 - 1}, {"1e-400", 0, 0},
 	} {
 		j := NewJSON([]byte(c.body))
 		if got := j.Long(); got != c.long || j.End() != nil {
@@ -124,6 +123,18 @@ func TestIntegers(t *testing.T) {
 		j = NewJSON([]byte(c.body))
 		if got := j.Int(); got != c.i || j.End() != nil {
 			t.Errorf("%s as an Integer: %d, %v; want %d", c.body, got, j.Err(), c.i)
+		}
+	}
+}
+
+// A Long is larger than an Integer, and has a range of its own.
+func TestLongs(t *testing.T) {
+	for body, want := range map[string]int64{
+		"2147483648": 1 << 31, "9223372036854775807": 1<<63 - 1, "-9223372036854775808": -1 << 63, "-123456789012345678": -123456789012345678, "9.2e18": 9200000000000000000,
+	} {
+		j := NewJSON([]byte(body))
+		if got := j.Long(); got != want || j.End() != nil {
+			t.Errorf("%s: %d, %v; want %d", body, got, j.Err(), want)
 		}
 	}
 }
@@ -167,6 +178,15 @@ func TestTypeErrors(t *testing.T) {
 		{integer, `"1"`, "STRING_VALUE cannot be converted to Integer"},
 		{long, `"1"`, "STRING_VALUE cannot be converted to Long"},
 		{long, `true`, "TRUE_VALUE cannot be converted to Long"},
+		{integer, `2147483648`, "NUMBER_VALUE cannot be converted to Integer"},
+		{integer, `-2147483649`, "NUMBER_VALUE cannot be converted to Integer"},
+		{integer, `2147483648.5`, "DECIMAL_VALUE cannot be converted to Integer"},
+		{integer, `1e30`, "DECIMAL_VALUE cannot be converted to Integer"},
+		{long, `9223372036854775808`, "NUMBER_VALUE cannot be converted to Long"},
+		{long, `-9223372036854775809`, "NUMBER_VALUE cannot be converted to Long"},
+		{long, `99999999999999999999999`, "NUMBER_VALUE cannot be converted to Long"},
+		{long, `9223372036854775808.0`, "DECIMAL_VALUE cannot be converted to Long"},
+		{long, `-1e400`, "DECIMAL_VALUE cannot be converted to Long"},
 		{integer, `[]`, "Unrecognized collection type class java.lang.Integer"},
 		{long, `[]`, "Unrecognized collection type class java.lang.Long"},
 		{long, `{}`, "Start of structure or map found where not expected"},

@@ -207,6 +207,7 @@ func (db *DB) openGuarded(found *inspection) error {
 	}
 	if system, ok := db.opts.FS.(privateFS); ok {
 		system.adopt(db.opts.Dir)
+		system.warnExposed(db.opts.Dir, db.log)
 	}
 	db.pebble = opened
 	db.syncer.init(db)

@@ -2,7 +2,9 @@ package kv
 
 import (
 	"io"
+	"log/slog"
 	"os"
+	"runtime"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -44,6 +46,26 @@ func (p privateFS) Lock(name string) (io.Closer, error) {
 }
 
 func (p privateFS) Unwrap() vfs.FS { return p.FS }
+
+// warnExposed logs a directory that other users can still use after adopt: they can replace its
+// files, or read one that belongs to another user and kept its mode. A directory that they can list
+// only is common, for instance systemd's, and shows no data.
+func (p privateFS) warnExposed(dir string, log *slog.Logger) {
+	if runtime.GOOS == "windows" { // its modes do not show who has access
+		return
+	}
+	const others, othersWrite = 0o077, 0o022
+	info, err := os.Stat(dir)
+	exposed := err == nil && info.Mode().Perm()&othersWrite != 0
+	names, _ := p.List(dir)
+	for _, name := range names {
+		info, err := os.Lstat(p.PathJoin(dir, name))
+		exposed = exposed || isStoreFile(name) && err == nil && info.Mode().IsRegular() && info.Mode().Perm()&others != 0
+	}
+	if exposed {
+		log.Warn("other users of this machine can read or replace the data", "directory", dir, "next", "chmod -R go-rwx "+dir)
+	}
+}
 
 // adopt sets the mode of files written by an earlier mayfly, which did not. It does not change the
 // directory's own mode, which its creator has chosen.

@@ -3,8 +3,11 @@
 package kv
 
 import (
+	"bytes"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -62,14 +65,21 @@ func TestPrivateFiles(t *testing.T) {
 	}
 }
 
-// An existing directory keeps its mode.
+// An existing directory keeps its mode. If others can write to it, the log has the command that
+// protects it.
 func TestDirectoryModeStays(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.Chmod(dir, 0o750); err != nil {
-		t.Fatal(err)
-	}
-	open(t, Options{Dir: dir, ReserveBytes: -1})
-	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o750 {
-		t.Errorf("the directory is %v, %v", info.Mode(), err)
+	for mode, warns := range map[os.FileMode]bool{0o700: false, 0o755: false, 0o770: true, 0o777: true} {
+		dir := t.TempDir()
+		if err := os.Chmod(dir, mode); err != nil {
+			t.Fatal(err)
+		}
+		var log bytes.Buffer
+		open(t, Options{Dir: dir, ReserveBytes: -1, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != mode {
+			t.Errorf("the directory is %v, %v", info.Mode(), err)
+		}
+		if strings.Contains(log.String(), "chmod -R go-rwx "+dir) != warns {
+			t.Errorf("with mode %o: %s", mode, log.String())
+		}
 	}
 }
