@@ -16,6 +16,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/descriptor"
 	"github.com/mayflydb/mayfly/internal/front/admin"
+	"github.com/mayflydb/mayfly/internal/front/audit"
 	"github.com/mayflydb/mayfly/internal/front/httploop"
 	"github.com/mayflydb/mayfly/internal/front/keys"
 	"github.com/mayflydb/mayfly/internal/front/wire"
@@ -44,6 +45,7 @@ type DB struct {
 	engine  *engine.Engine
 	service *service.Service
 	ring    *keys.Ring // nil: requests need no signature
+	audit   *audit.Log // nil: none
 	server  *wire.Server
 	peers   *httploop.Connections // of all listeners
 	admin   http.Handler
@@ -78,7 +80,11 @@ func Open(dir string, options Options) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mayfly: %w", err)
 	}
-	db := &DB{options: options, ring: ring, ran: make(chan struct{}), failed: make(chan struct{})}
+	log, err := options.Audit.open(options.Logger)
+	if err != nil {
+		return nil, fmt.Errorf("mayfly: %w", err)
+	}
+	db := &DB{options: options, ring: ring, audit: log, ran: make(chan struct{}), failed: make(chan struct{})}
 	store, err := engine.Open(engine.Options{
 		Dir:             dir,
 		FS:              options.fs,
@@ -97,7 +103,7 @@ func Open(dir string, options Options) (*DB, error) {
 		OnReap:          func(r engine.Reap) { db.reaped(r) },
 	})
 	if err != nil {
-		return nil, openError(err)
+		return nil, errors.Join(openError(err), db.audit.Close())
 	}
 	db.engine = store
 	db.assemble()
@@ -105,7 +111,7 @@ func Open(dir string, options Options) (*DB, error) {
 		options.Logger.Info("the expiry of a table's items has changed", "table", table, "from", from.String(), "to", to.String())
 	})
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("mayfly: change how tables expire: %w", err), store.Close())
+		return nil, errors.Join(fmt.Errorf("mayfly: change how tables expire: %w", err), store.Close(), db.audit.Close())
 	}
 	registered := store.HoldAll() // keeps the records for consumers that are still to register
 	ctx, stop := context.WithCancel(context.Background())
@@ -157,6 +163,7 @@ func (db *DB) assemble() {
 		Date:       db.Clock().Now,
 		Keys:       db.ring,
 		BodyBudget: o.BodyBudget,
+		Audit:      db.audit,
 		Account:    o.Account,
 		Region:     o.Region,
 		Pages:      o.pages(),
@@ -262,7 +269,7 @@ func (db *DB) Close() error {
 		db.work.end() // before the store and the background work that it needs
 		db.stop()
 		<-db.ran
-		db.closeErr = errors.Join(db.failure, db.engine.Close())
+		db.closeErr = errors.Join(db.failure, db.engine.Close(), db.audit.Close())
 	})
 	return db.closeErr
 }

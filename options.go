@@ -76,6 +76,9 @@ type Options struct {
 	// the reason is logged. It needs Credentials.
 	RenewCredentials func() ([]Credential, error)
 
+	// Audit is a log of the requests over HTTP. Default: none.
+	Audit Audit
+
 	// MetricsPublic serves /metrics to everyone who can reach the port. Default: with Credentials,
 	// metrics need a key, since they show the names of tables.
 	MetricsPublic bool
@@ -444,6 +447,11 @@ func (o Options) validate(dir string) error {
 	all.AddIf(!isRegion(o.Region), "Region", "%q is not a region name", o.Region)
 	all.AddIf(!isAccount(o.Account), "Account", "%q is not twelve digits", o.Account)
 	checkCredentials(&all, o.Credentials)
+	_, known := auditKeys[o.Audit.Keys]
+	all.AddIf(!known, "Audit.Keys", "%q is not one of none, plain, hashed", o.Audit.Keys)
+	all.AddIf(o.Audit.Secret != "" && len(o.Audit.Secret) < 16, "Audit.Secret", "%d bytes can be guessed; use 16 or more", len(o.Audit.Secret))
+	all.AddIf(o.Audit.MaxBytes != 0 && o.Audit.MaxBytes < 64<<10, "Audit.MaxBytes", "%d is below 64 KB", o.Audit.MaxBytes)
+	all.AddIf(o.Audit.Keep < 0 || o.Audit.Keep > 1000, "Audit.Keep", "%d is not between 1 and 1000", o.Audit.Keep)
 	all.AddIf(o.RenewCredentials != nil && len(o.Credentials) == 0, "RenewCredentials", "needs Credentials")
 	for i, origin := range o.CORS {
 		err := browser.CheckOrigin(origin)

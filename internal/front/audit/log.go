@@ -182,8 +182,11 @@ func (l *Log) Failures() int64 {
 	return l.mu.failures
 }
 
-// Close closes the file. Entries written later are failures.
+// Close closes the file. Entries written later are failures. The nil log is closed.
 func (l *Log) Close() error {
+	if l == nil {
+		return nil
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.mu.file == nil {

@@ -24,6 +24,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/mayflydb/mayfly/internal/front/admin"
+	"github.com/mayflydb/mayfly/internal/front/audit"
 	"github.com/mayflydb/mayfly/internal/front/browser"
 	"github.com/mayflydb/mayfly/internal/front/routes"
 	"github.com/mayflydb/mayfly/internal/front/wire"
@@ -57,6 +58,7 @@ type Options struct {
 	Aside string
 
 	Pages         browser.Rules // of a Worker, for web pages that call it
+	Audit         *audit.Log    // of a Worker's requests; nil: none
 	MetricsPublic bool          // a Worker with keys serves its metrics without one
 
 	Leases   lease.Options
