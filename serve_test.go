@@ -5,18 +5,22 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -280,4 +284,88 @@ func BenchmarkServe(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkKeys compares a GetItem at a server without keys with one of a key with a policy, and of
+// one whose policy compares partition keys and attributes. The client repeats one signed request, so
+// that it costs next to nothing. The kinds take turns in short rounds, since the machine is shared;
+// each ratio is the median over the rounds.
+func BenchmarkKeys(b *testing.B) {
+	const statement = `{"Effect":"Allow","Action":["dynamodb:GetItem","dynamodb:Query"],"Resource":"arn:aws:dynamodb:*:*:table/events"`
+	policies := func(condition string) []Credential {
+		text := `{"Version":"2012-10-17","Statement":[` + statement + condition + `}]}`
+		return []Credential{{AccessKey: "AKIDEXAMPLE", SecretKey: "secret", User: "reader", Policies: []Policy{{Name: "reader", JSON: text}}}}
+	}
+	fine := `,"Condition":{"ForAllValues:StringEquals":{"dynamodb:LeadingKeys":["a","b"],"dynamodb:Attributes":["pk","text"]}}`
+	kinds := []struct {
+		name  string
+		o     Options
+		spent []time.Duration
+		c     net.Conn
+	}{
+		{name: "open"},
+		{name: "signature", o: Options{Credentials: []Credential{{AccessKey: "AKIDEXAMPLE", SecretKey: "secret"}}}},
+		{name: "policy", o: Options{Credentials: policies("")}},
+		{name: "fine", o: Options{Credentials: policies(fine)}},
+	}
+	body := `{"TableName":"events","Key":{"pk":{"S":"a"}},"ProjectionExpression":"pk"}`
+	for i := range kinds {
+		db := open(b, "", kinds[i].o)
+		makeTable(b, db.DynamoDB(), "events")
+		url := serve(b, db)
+		c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer c.Close()
+		kinds[i].c = c
+	}
+	const round = 500
+	answer := make([]byte, 4096)
+	b.ResetTimer()
+	for range max(b.N/round, 5) {
+		for i := range kinds {
+			k := &kinds[i]
+			request := signedCall(b, "GetItem", body)
+			began := time.Now()
+			for range round {
+				if _, err := k.c.Write(request); err != nil {
+					b.Fatal(err)
+				}
+				if n, err := k.c.Read(answer); err != nil || !bytes.HasPrefix(answer[:n], []byte("HTTP/1.1 200 OK")) {
+					b.Fatalf("%s %v", answer[:n], err)
+				}
+			}
+			k.spent = append(k.spent, time.Since(began))
+		}
+	}
+	for i := range kinds {
+		var ratios []float64
+		for j := range kinds[i].spent {
+			ratios = append(ratios, float64(kinds[i].spent[j])/float64(kinds[0].spent[j]))
+		}
+		slices.Sort(ratios)
+		b.ReportMetric(ratios[len(ratios)/2], kinds[i].name+"/open")
+	}
+}
+
+// signedCall returns a request as the SDK for Go signs it.
+func signedCall(tb testing.TB, operation, body string) []byte {
+	r, err := http.NewRequest("POST", "http://127.0.0.1/", strings.NewReader(body))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	r.Header.Set("X-Amz-Target", "DynamoDB_20120810."+operation)
+	r.Header.Set("Content-Type", "application/x-amz-json-1.0")
+	r.Header.Set("Accept-Encoding", "identity")
+	sum := sha256.Sum256([]byte(body))
+	credentials := aws.Credentials{AccessKeyID: "AKIDEXAMPLE", SecretAccessKey: "secret"}
+	if err := v4.NewSigner().SignHTTP(tb.Context(), credentials, r, hex.EncodeToString(sum[:]), "dynamodb", "us-east-1", time.Now()); err != nil {
+		tb.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := r.Write(&out); err != nil {
+		tb.Fatal(err)
+	}
+	return out.Bytes()
 }
