@@ -170,7 +170,7 @@ func TestLoadErrors(t *testing.T) {
 		secret("secret-key: hunter2, role: A"):                     "line 2: key A: unknown setting role; use one of access-key, expires, policies,",
 		secret("secret-key: hunter2, [a]: b"):                      "line 2: key A: the name of a setting must be a single word",
 		secret("secret-key: hunter2, access-key: B"):               "line 2: key A: access-key is given twice; drop one",
-		secret("secret-key: hunter2, user: "):                       "line 2: key A: user: the value is missing; add it, or drop the line",
+		secret("secret-key: hunter2, user: "):                      "line 2: key A: user: the value is missing; add it, or drop the line",
 		secret(`secret-key: hunter2, user: ""`):                    "line 2: key A: user: the value is empty",
 		secret("secret-key: !hunter2 x"):                           `line 2: key A: secret-key: begins with "!", which is a tag in YAML; write the value in quotes`,
 		secret("secret-key: [hunter2]"):                            "line 2: key A: secret-key: must be a text",
