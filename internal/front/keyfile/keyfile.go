@@ -82,8 +82,7 @@ type File struct {
 	options Options
 	specs   []keys.Spec // as they were read first
 	seen    []stamp     // the files of the last reading
-	failed  string      // the error of the last reading
-	retry   time.Time   // when a failed reading is repeated
+	retry   time.Time   // when the last reading is repeated, if it failed; otherwise zero
 }
 
 // Watch reads a file for the first time.
@@ -108,20 +107,19 @@ func (f *File) Specs() []keys.Spec { return f.specs }
 // reasons that are in no file.
 func (f *File) Renew(ctx context.Context) ([]keys.Spec, error) {
 	now, changed := f.options.Now(), slices.ContainsFunc(f.seen, stamp.changed)
-	if !changed && (f.failed == "" || now.Before(f.retry)) {
+	if !changed && (f.retry.IsZero() || now.Before(f.retry)) {
 		return nil, nil
 	}
 	specs, err := f.read(ctx)
-	if err == nil {
-		f.failed = ""
+	switch {
+	case err == nil:
+		f.retry = time.Time{}
 		f.options.Logger.Info("read the changed key file", "file", f.path, "keys", len(specs))
 		return specs, nil
+	case !changed: // a repetition
+		err = nil
 	}
-	known := !changed && err.Error() == f.failed
-	f.failed, f.retry = err.Error(), now.Add(retryAfter)
-	if known {
-		return nil, nil
-	}
+	f.retry = now.Add(retryAfter)
 	return nil, err
 }
 

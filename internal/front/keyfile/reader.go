@@ -107,7 +107,7 @@ func (e *entry) lineOf(name string) int {
 	return e.line
 }
 
-// The settings of an entry. Those of lists are in listSettings too.
+// The settings of an entry. listSettings have a list of values.
 var (
 	settingNames = []string{
 		"access-key", "expires", "policies", "secret-key", "secret-key-command", "secret-key-env", "secret-key-file",

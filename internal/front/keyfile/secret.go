@@ -100,7 +100,7 @@ func firstLine(ctx context.Context, args []string) (string, error) {
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return "", fmt.Errorf("%s runs longer than %v", args[0], commandTimeout)
-	case out.over: // the error may be that of a broken pipe
+	case out.over: // err may be a broken pipe
 		return "", fmt.Errorf("%s %w; it must print the secret alone", args[0], errTooMuch)
 	case errors.Is(err, exec.ErrNotFound):
 		return "", fmt.Errorf("program %q not found on the PATH", args[0])
