@@ -81,6 +81,7 @@ type File struct {
 	path    string
 	options Options
 	specs   []keys.Spec // as they were read first
+	active  int         // keys of the last reading that succeeded
 	seen    []stamp     // the files of the last reading
 	retry   time.Time   // when the last reading is repeated, if it failed; otherwise zero
 }
@@ -114,7 +115,7 @@ func (f *File) Renew(ctx context.Context) ([]keys.Spec, error) {
 	switch {
 	case err == nil:
 		f.retry = time.Time{}
-		f.options.Logger.Info("read the changed key file", "file", f.path, "keys", len(specs))
+		f.options.Logger.Info("read the changed key file", "file", f.path, "keys", f.active)
 		return specs, nil
 	case !changed: // a repetition
 		err = nil
@@ -140,7 +141,7 @@ func (f *File) read(ctx context.Context) ([]keys.Spec, error) {
 	for _, c := range f.options.Besides {
 		specs = append(specs, keys.Spec{Credential: c})
 	}
-	if len(specs) == 0 {
+	if f.active = len(specs); f.active == 0 {
 		f.options.Logger.Warn("no key is active: every request is refused", "file", f.path)
 		specs = []keys.Spec{{Credential: sigv4.Credential{AccessKey: rand.Text(), SecretKey: rand.Text()}, Expires: time.Unix(1, 0)}}
 	}

@@ -330,6 +330,10 @@ func TestRenew(t *testing.T) {
 		t.Fatal(err)
 	}
 	renewed("A=two B=two ")
+	p.write("keys.yaml", "keys: []")
+	if specs, err := f.Renew(t.Context()); len(specs) != 1 || err != nil || !strings.HasSuffix(p.log.String(), " keys=0\n") {
+		t.Errorf("without keys: %v, %v\n%s", specs, err, p.log.String())
+	}
 	if strings.Contains(p.log.String(), "two") {
 		t.Errorf("it logs a secret:\n%s", p.log.String())
 	}
