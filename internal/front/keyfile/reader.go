@@ -216,7 +216,7 @@ func (r *reader) pairs(node *yaml.Node, prefix string, names []string, each func
 			r.complain(key.Line, "%sunknown setting %s; %s", prefix, name, suggest(name, names))
 		case given[name]:
 			r.complain(key.Line, "%s%s is given twice; drop one", prefix, name)
-		case value.Kind == yaml.ScalarNode && value.ShortTag() == "!!null" && value.Style&yaml.TaggedStyle == 0:
+		case value.Kind == yaml.ScalarNode && value.ShortTag() == "!!null":
 			r.complain(key.Line, "%s%s: the value is missing; add it, or drop the line", prefix, name)
 		default:
 			given[name] = true
