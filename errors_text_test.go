@@ -21,6 +21,7 @@ var textMatches = map[string]string{
 	"planner/prices.go":                     "removes the name of the YAML library",
 	"internal/command/file.go":              "removes the name of the YAML library",
 	"internal/sink/targetfile/load.go":      "removes the name of the YAML library",
+	"internal/front/keyfile/reader.go":      "removes the name of the YAML library, and a value that it quotes",
 	"internal/work/declare/plain.go":        "removes the name of the YAML library",
 	"internal/program/schedule_document.go": "removes the name of the JSON library",
 	"internal/front/wire/call.go":           "removes the name of the JSON library",

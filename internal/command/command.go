@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/mayflydb/mayfly/internal/option"
 )
 
 // Program has the properties of a command line besides its commands.
@@ -272,10 +274,10 @@ func (c *Command) setArguments(args []string) error {
 // of c, or otherwise one at any depth below.
 func (c *Command) noSuchCommand(name string) error {
 	paths := c.paths(false)
-	near := nearest(name, slices.Collect(maps.Keys(paths)))
+	near := option.Nearest(name, slices.Collect(maps.Keys(paths)))
 	if len(near) == 0 {
 		paths = c.paths(true)
-		near = nearest(name, slices.Collect(maps.Keys(paths)))
+		near = option.Nearest(name, slices.Collect(maps.Keys(paths)))
 	}
 	var all []string
 	for _, name := range near {

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/mayflydb/mayfly/internal/option"
 )
 
 // File is a flag that names a YAML or JSON file. The file sets flags of the same command by name:
@@ -80,7 +82,7 @@ func (c *Command) apply(path string, settings map[string]any) error {
 	}
 	if len(unknown) > 0 {
 		slices.Sort(unknown)
-		near := nearest(unknown[0], names)
+		near := option.Nearest(unknown[0], names)
 		if len(near) > 1 {
 			near = nil
 		}

@@ -10,6 +10,8 @@ import (
 	"unicode"
 
 	"github.com/spf13/pflag"
+
+	"github.com/mayflydb/mayfly/internal/option"
 )
 
 // addFlag adds a flag to the command line, and sets its field to the default.
@@ -107,7 +109,7 @@ func (c *Command) unknownFlag(typed string) error {
 			names = append(names, f.Name)
 		}
 	}
-	near := nearest(strings.TrimLeft(typed, "-"), names)
+	near := option.Nearest(strings.TrimLeft(typed, "-"), names)
 	for i := range near {
 		near[i] = "--" + near[i]
 	}

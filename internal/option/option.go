@@ -1,5 +1,5 @@
 // Package option holds the errors of wrong options, with the options' names, so that the front ends
-// can name the flag or the line of a file that set them.
+// can name the flag or the line of a file that set them. For a mistyped name it finds the nearest.
 package option
 
 import (

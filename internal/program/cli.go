@@ -21,6 +21,7 @@ type commands struct {
 	Check       checkCommand       `cmd:"" group:"Server" help:"Check a database directory for damage."`
 	Salvage     salvageCommand     `cmd:"" group:"Server" help:"Copy what can still be read of a damaged directory, and list the losses."`
 	Healthcheck healthcheckCommand `cmd:"" group:"Server" help:"Report whether a running server is ready, for probes of containers."`
+	Policy      policyCommand      `cmd:"" group:"Server" help:"Explain what the access keys of a server may do."`
 
 	Schedule   scheduleCommand   `cmd:"" group:"Schedules and triggers" help:"Create, list and fire schedules (the EventBridge Scheduler API)."`
 	Trigger    triggerCommand    `cmd:"" group:"Schedules and triggers" help:"Call a target when items of a table change or expire (Lambda event source mappings)."`

@@ -90,14 +90,14 @@ func (c guardPolicyCommand) check() error {
 	return nil
 }
 
-// policy is an IAM policy.
-type policy struct {
+// iamPolicy is an IAM policy, of any service.
+type iamPolicy struct {
 	Version   string
-	Statement []statement
+	Statement []iamStatement
 }
 
-// statement allows actions on resources.
-type statement struct {
+// iamStatement allows actions on resources.
+type iamStatement struct {
 	Sid       string
 	Effect    string
 	Action    []string
@@ -112,13 +112,13 @@ var sids = map[guard.Resource]string{
 }
 
 // policy returns a policy with a statement for each kind of resource.
-func (c guardPolicyCommand) policy(tables guard.Tables) policy {
-	p := policy{Version: "2012-10-17"}
+func (c guardPolicyCommand) policy(tables guard.Tables) iamPolicy {
+	p := iamPolicy{Version: "2012-10-17"}
 	for _, one := range guard.Permissions(guard.Use(c.For), c.options(tables)) {
-		i := slices.IndexFunc(p.Statement, func(s statement) bool { return s.Sid == sids[one.On] })
+		i := slices.IndexFunc(p.Statement, func(s iamStatement) bool { return s.Sid == sids[one.On] })
 		if i < 0 {
 			i = len(p.Statement)
-			p.Statement = append(p.Statement, statement{Sid: sids[one.On], Effect: "Allow", Resource: c.arns(one.On)})
+			p.Statement = append(p.Statement, iamStatement{Sid: sids[one.On], Effect: "Allow", Resource: c.arns(one.On)})
 			switch one.On {
 			case guard.OnRole:
 				p.Statement[i].Condition = map[string]map[string]string{"StringEquals": {"iam:PassedToService": "scheduler.amazonaws.com"}}
@@ -132,7 +132,7 @@ func (c guardPolicyCommand) policy(tables guard.Tables) policy {
 		p.Statement[i].Action = append(p.Statement[i].Action, one.Action)
 	}
 	if guard.Use(c.For) == guard.UseFirings && c.SchedulerQueue != "" {
-		p.Statement = append(p.Statement, statement{Sid: "DeadLetters", Effect: "Allow", Action: []string{"sqs:SendMessage"}, Resource: []string{c.SchedulerQueue}})
+		p.Statement = append(p.Statement, iamStatement{Sid: "DeadLetters", Effect: "Allow", Action: []string{"sqs:SendMessage"}, Resource: []string{c.SchedulerQueue}})
 	}
 	return p
 }

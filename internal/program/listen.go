@@ -8,8 +8,6 @@ import (
 	"syscall"
 
 	"github.com/mayflydb/mayfly/internal/front/browser"
-	"github.com/mayflydb/mayfly/internal/front/keys"
-	"github.com/mayflydb/mayfly/internal/front/sigv4"
 )
 
 // listen returns a listener for a port. Port 0 selects a free one.
@@ -41,18 +39,18 @@ type accessFlags struct {
 
 // check returns an error for half of the credentials, or for none on a host that others can reach.
 func (f accessFlags) check(host string, insecure bool) error {
+	if err := f.checkPair(); err != nil {
+		return err
+	}
+	return checkExposure(host, f.AccessKey != "", insecure, "--access-key and --secret-key")
+}
+
+// checkPair returns an error for half of the credentials.
+func (f accessFlags) checkPair() error {
 	if (f.AccessKey == "") != (f.SecretKey == "") {
 		return misused(errors.New("--access-key and --secret-key need each other"), "set both, or neither")
 	}
-	return checkExposure(host, f.AccessKey != "", insecure)
-}
-
-// ring returns the keys that the flags set, or nil.
-func (f accessFlags) ring() (*keys.Ring, error) {
-	if f.AccessKey == "" {
-		return nil, nil
-	}
-	return keys.Fixed(sigv4.Credential{AccessKey: f.AccessKey, SecretKey: f.SecretKey}), nil
+	return nil
 }
 
 // pageFlags are the web pages that may call a server, besides its own at an address or localhost.
@@ -77,13 +75,13 @@ func (f pageFlags) rules() (browser.Rules, error) {
 }
 
 // checkExposure returns an error if the server would be open to the network without credentials,
-// unless the user insists.
-func checkExposure(host string, credentials, insecure bool) error {
+// unless the user insists. flags are those that set credentials.
+func checkExposure(host string, credentials, insecure bool, flags string) error {
 	if credentials || insecure || isLoopback(host) {
 		return nil
 	}
 	return misused(fmt.Errorf("other machines can reach %s, and no credentials are configured: anyone could read and change the data", host),
-		"set --access-key and --secret-key, or --tls-client-ca, or listen on 127.0.0.1, or add --insecure-listen on a trusted network")
+		"set %s, or --tls-client-ca, or listen on 127.0.0.1, or add --insecure-listen on a trusted network", flags)
 }
 
 func isLoopback(host string) bool {

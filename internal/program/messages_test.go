@@ -91,7 +91,7 @@ func TestMessages(t *testing.T) {
 		{"serve --cache-bytes much", `--cache-bytes: "much" is not a size; use 4096, 64KB, 64MB or 2GB`, ""},
 		{"serve --durability fsync", `--durability: "fsync" is not one of sync, async, memory`, ""},
 		{"serve --port 0 --shards 1000 --account 12", `--account: "12" is not twelve digits; --shards: 1000 is not between 1 and 64`, "mayfly serve --help"},
-		{"serve --host 0.0.0.0 --port 0", "other machines can reach 0.0.0.0, and no credentials are configured: anyone could read and change the data", "set --access-key and --secret-key, or --tls-client-ca, or listen on 127.0.0.1, or add --insecure-listen on a trusted network"},
+		{"serve --host 0.0.0.0 --port 0", "other machines can reach 0.0.0.0, and no credentials are configured: anyone could read and change the data", "set --access-key and --secret-key, or --keys, or --tls-client-ca, or listen on 127.0.0.1, or add --insecure-listen on a trusted network"},
 		{"guard --table t --strategy scna", `--strategy: "scna" is not one of auto, stream, index, schedule, scan`, ""},
 		{"guard --table t --table t", "--table t is given twice", "give each table once"},
 		{"guard --table t --batch some", `--batch: "some" is neither a number nor auto`, ""},

@@ -43,6 +43,14 @@ const secretTargets = `targets:
   aws: {endpoint: "http://127.0.0.1:1", region: us-east-1, access-key: k, secret-key: "${T_AWS}", session-token: "${T_SESSION}"}
 `
 
+// secretKeys have a secret in each form.
+const secretKeys = `keys:
+- {access-key: plain, secret-key: hidden-plain-2Qa1, policies: [read-only]}
+- {access-key: env, secret-key-env: T_KEY, policies: [read-only]}
+- {access-key: file, secret-key-file: secret, policies: [read-only]}
+- {access-key: command, secret-key-command: [sh, -c, "echo hidden-command-4Ui8; echo hidden-rest"], policies: [read-only]}
+`
+
 // No secret of a server leaves it: not in its log at the level debug, its metrics, its answers, its
 // tables, the files of its database or the list of processes. The server meets good, wrong and
 // malformed signatures, and fails to deliver to targets with secrets.
@@ -51,7 +59,7 @@ func TestSecretsStayInside(t *testing.T) {
 	secrets := map[string]string{
 		"MAYFLY_SECRET_KEY": "hidden-access-4Wq1", "T_URL": "hidden-url-8Zr2", "T_HEADER": "hidden-header-1Xc3", "T_BROKER": "hidden-broker-7Vb4",
 		"T_EXEC": "hidden-exec-9Nm5", "T_AWS": "hidden-aws-3Lk6", "T_SESSION": "hidden-session-5Jh7", "AWS_SECRET_ACCESS_KEY": "hidden-profile-2Gf8",
-		"T_SIGNING": "whsec_" + base64.StdEncoding.EncodeToString([]byte("hidden-signing-6Ds9-and-more-bytes")),
+		"T_KEY": "hidden-key-8Op9", "T_SIGNING": "whsec_" + base64.StdEncoding.EncodeToString([]byte("hidden-signing-6Ds9-and-more-bytes")),
 	}
 	env := append(os.Environ(), "MAYFLY_ACCESS_KEY=ours", "AWS_ACCESS_KEY_ID=profile", "AWS_REGION=us-east-1")
 	sought := []string{"hidden-", strings.TrimPrefix(secrets["T_SIGNING"], "whsec_")}
@@ -79,7 +87,17 @@ func TestSecretsStayInside(t *testing.T) {
 	if err := os.WriteFile(targets, fmt.Appendf(nil, secretTargets, refuses.URL), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	server, err := startServer(t.TempDir(), env, "--data", dir, "--log-level", "debug", "--targets", targets)
+	keys := filepath.Join(t.TempDir(), "keys.yaml")
+	writeKeys := func(last string) {
+		if err := os.WriteFile(keys, []byte(secretKeys+last), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	writeKeys("")
+	if err := os.WriteFile(filepath.Join(filepath.Dir(keys), "secret"), []byte("hidden-file-6Ty7\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	server, err := startServer(t.TempDir(), env, "--data", dir, "--log-level", "debug", "--targets", targets, "--keys", keys)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,6 +112,30 @@ func TestSecretsStayInside(t *testing.T) {
 			t.Error("a wrong signature is accepted")
 		}
 		fmt.Fprintln(&seen, err)
+	}
+	for key, secret := range map[string]string{"plain": "hidden-plain-2Qa1", "env": secrets["T_KEY"], "file": "hidden-file-6Ty7", "command": "hidden-command-4Ui8"} {
+		if _, err := clientOf(server.url, key, secret).ListTables(t.Context(), nil); err != nil {
+			t.Errorf("key %s is refused: the test shows nothing: %v", key, err)
+		}
+		_, err := clientOf(server.url, key, "guess").ListTables(t.Context(), nil)
+		fmt.Fprintln(&seen, err)
+	}
+	for _, last := range []string{ // each is read, or refused with a message
+		"- {access-key: more, secret-key: hidden-more-1We2, policies: [read-only]}\n", "- {access-key: more, secret-key: *hidden-anchor }\n",
+		"- {access-key: more, secret-key: !hidden-tag x}\n", "- {access-key: more, secret-key: [hidden-list], policies: [x]}\n", "- hidden-entry\n", "- {secret-key: {hidden-key: x}}\n",
+		"- {access-key: more, secret-key-command: [sh, -c, 'echo hidden-out; echo hidden-err >&2; exit 1'], policies: [read-only]}\n",
+	} {
+		before := len(server.logged())
+		writeKeys(last)
+		for end := time.Now().Add(20 * time.Second); !strings.Contains(server.logged()[before:], "key file"); time.Sleep(50 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("the server has not read the changed key file:\n%s", server.logged()[before:])
+			}
+			_, err := api.ListTables(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 	const scope = "AWS4-HMAC-SHA256 Credential=ours/20300101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature="
 	for _, header := range []string{"", "AWS4-HMAC-SHA256", "AWS4-HMAC-SHA256 Credential=ours", "Basic b3Vyczp4", scope, scope + strings.Repeat("0", 64)} {

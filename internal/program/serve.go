@@ -20,7 +20,7 @@ type serveCommand struct {
 	Port           int    `help:"Port to listen on; 0 chooses a free one and prints it." default:"8000"`
 	Host           string `help:"Address to listen on." default:"127.0.0.1"`
 	InsecureListen bool   `help:"Allow an address that other machines can reach without credentials."`
-	accessFlags
+	keyFlags
 	tlsFlags
 	pageFlags
 
@@ -58,12 +58,21 @@ func (serveCommand) Help() string {
     mayfly serve --data ./data --port 8000
     mayfly serve --data ./data --targets targets.yaml --triggers triggers.yaml
     mayfly serve --data ./data --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem --config mayfly.yaml
+    mayfly serve --data ./data --keys keys.yaml
     mayfly serve --tls-self-signed ./tls
     MAYFLY_DATA=./data mayfly serve --config mayfly.yaml
     AWS_ENDPOINT_URL=http://127.0.0.1:8000 aws dynamodb list-tables
 
 Every flag can also be set as MAYFLY_<FLAG> in the environment, and by its name in the file. The command line overrides
-the environment, which overrides the file.`
+the environment, which overrides the file.
+
+A file of --keys; mayfly policy check --keys FILE explains what a key may do:
+
+    keys:
+      - user: orders-service
+        access-key: ORDERS1
+        secret-key-file: /run/secrets/orders
+        policies: [table:orders]`
 }
 
 // Run serves until ctx is done or the store fails.
@@ -75,6 +84,9 @@ func (c serveCommand) Run(ctx context.Context, s streams) error {
 	moreProcessors()
 	defer afterStart(int64(c.CacheBytes), c.Data == "").Stop()
 	options.Logger = c.logger(s.err)
+	if err := c.credentials(ctx, &options); err != nil {
+		return err
+	}
 	listener, url, err := c.listen(c.Host, c.Port, s.out, options.Logger)
 	if err != nil {
 		return err
@@ -153,13 +165,10 @@ func (c serveCommand) options() (mayfly.Options, error) {
 	for _, r := range reminders {
 		o.Reminders = append(o.Reminders, mayfly.Reminder(r))
 	}
-	if c.AccessKey != "" {
-		o.Credentials = []mayfly.Credential{{AccessKey: c.AccessKey, SecretKey: c.SecretKey}}
-	}
 	if c.Data != "" && c.Memory {
 		return o, misused(errors.New("--data and --memory cannot be used together"), "")
 	}
-	return o, c.accessFlags.check(c.Host, c.InsecureListen || c.TLSClientCA != "")
+	return o, c.keyFlags.check(c.Host, c.InsecureListen || c.TLSClientCA != "")
 }
 
 // serveHTTP answers requests until ctx is done, then finishes those in progress. It returns the

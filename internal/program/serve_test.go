@@ -176,15 +176,15 @@ func TestByteSize(t *testing.T) {
 
 func TestExposure(t *testing.T) {
 	for _, host := range []string{"127.0.0.1", "127.3.2.1", "localhost", "::1"} {
-		if err := checkExposure(host, false, false); err != nil {
+		if err := checkExposure(host, false, false, "--access-key"); err != nil {
 			t.Errorf("%s: %v", host, err)
 		}
 	}
 	for _, host := range []string{"0.0.0.0", "::", "", "192.168.0.1", "example.com"} {
-		if err := checkExposure(host, false, false); err == nil {
+		if err := checkExposure(host, false, false, "--access-key"); err == nil {
 			t.Errorf("%q is open to everyone", host)
 		}
-		if checkExposure(host, true, false) != nil || checkExposure(host, false, true) != nil {
+		if checkExposure(host, true, false, "--access-key") != nil || checkExposure(host, false, true, "--access-key") != nil {
 			t.Errorf("%q is refused although it is protected or asked for", host)
 		}
 	}

@@ -19,7 +19,7 @@ type workerCommand struct {
 	Port           int    `help:"Port to listen on for the APIs of schedules and triggers; 0 chooses a free one and prints it." default:"8001"`
 	Host           string `help:"Address to listen on." default:"127.0.0.1"`
 	InsecureListen bool   `help:"Allow an address that other machines can reach without credentials."`
-	accessFlags
+	keyFlags
 	tlsFlags
 	pageFlags
 
@@ -47,7 +47,7 @@ mayfly serve does all this itself, unless it was started with --database-only.`
 
 // Run runs the work until ctx is done.
 func (c workerCommand) Run(ctx context.Context, s streams) error {
-	if err := c.accessFlags.check(c.Host, c.InsecureListen || c.TLSClientCA != ""); err != nil {
+	if err := c.keyFlags.check(c.Host, c.InsecureListen || c.TLSClientCA != ""); err != nil {
 		return err
 	}
 	pages, err := c.pageFlags.rules()
@@ -74,7 +74,7 @@ func (c workerCommand) Run(ctx context.Context, s streams) error {
 	if o.Targets, shut, err = openTargets(ctx, c.Targets, c.logger(s.err), listener.Addr().String()); err != nil {
 		return err
 	}
-	ring, err := c.ring()
+	ring, err := c.ring(ctx, c.logger(s.err))
 	if err != nil {
 		return errors.Join(err, shut())
 	}

@@ -1,14 +1,14 @@
-package command
+package option
 
 import (
 	"slices"
 	"strings"
 )
 
-// nearest returns the names with the least number of edits from a mistyped one, in alphabetical
+// Nearest returns the names with the least number of edits from a mistyped one, in alphabetical
 // order. It allows one edit, or two in a name of four letters or more. Without such a name it
 // returns those that begin with the typed one, if that has five letters or more.
-func nearest(typed string, names []string) (near []string) {
+func Nearest(typed string, names []string) (near []string) {
 	most := 1
 	if len(typed) > 3 {
 		most = 2
