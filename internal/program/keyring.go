@@ -21,7 +21,9 @@ import (
 // everything.
 type keyFlags struct {
 	accessFlags
-	Keys string `help:"YAML or JSON file of access keys and their policies, read again when it changes. Default: no such keys. See docs/run-the-server.md." placeholder:"FILE"`
+	Keys string `help:"YAML or JSON file of access keys and their policies, read again when it changes. Default: no such keys. See docs/security.md." placeholder:"FILE"`
+
+	MetricsPublic bool `help:"Serve /metrics without a key. Without keys it is always open."`
 }
 
 // check returns an error for half of a key, or for no keys on a host that others can reach.
@@ -49,7 +51,7 @@ func (f keyFlags) watch(ctx context.Context, log *slog.Logger) (*keyfile.File, e
 }
 
 func misusedKeyFile(err error) error {
-	return misused(err, "docs/run-the-server.md explains each setting")
+	return misused(err, "docs/security.md explains each setting")
 }
 
 func keyFileOptions(log *slog.Logger) keyfile.Options {

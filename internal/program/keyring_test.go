@@ -152,7 +152,7 @@ func TestKeyFlags(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys.yaml")
 	writeKeyFile(t, path, "keys: [{access-key: k, secret-key: s, policies: [full-access]}]\n")
 	for line, want := range map[string]string{
-		"serve --memory --port 0 --keys absent.yaml":                                     "key file: open absent.yaml: no such file or directory\n  next: docs/run-the-server.md explains each setting\n",
+		"serve --memory --port 0 --keys absent.yaml":                                     "key file: open absent.yaml: no such file or directory\n  next: docs/security.md explains each setting\n",
 		"serve --memory --port 0 --access-key k --secret-key s --keys " + path:           `key file ` + path + `: line 1: key k: access-key: "k" is also set by --access-key`,
 		"guard proxy --all-tables --endpoint http://127.0.0.1:9 --keys " + path:          "unknown flag --keys",
 		"guard proxy --all-tables --endpoint http://127.0.0.1:9 --host 0.0.0.0 --port 0": "next: set --access-key and --secret-key, or --tls-client-ca",

@@ -20,7 +20,7 @@ func (policyCommand) Help() string {
     mayfly policy show table:orders
     mayfly policy check --keys keys.yaml --key ORDERS1 --action GetItem --resource orders
 
-Policies say what the keys in the file of mayfly serve --keys may do. They are IAM's, in JSON: docs/run-the-server.md.`
+Policies say what the keys in the file of mayfly serve --keys may do. They are IAM's, in JSON: docs/security.md.`
 }
 
 type policyShowCommand struct {

@@ -21,6 +21,7 @@ type serveCommand struct {
 	Host           string `help:"Address to listen on." default:"127.0.0.1"`
 	InsecureListen bool   `help:"Allow an address that other machines can reach without credentials."`
 	keyFlags
+	auditFlags
 	tlsFlags
 	pageFlags
 
@@ -135,6 +136,8 @@ func (c serveCommand) options() (mayfly.Options, error) {
 		Account:         c.Account,
 		CORS:            c.CORS,
 		AllowHosts:      c.AllowHost,
+		Audit:           c.auditFlags.options(),
+		MetricsPublic:   c.MetricsPublic,
 		StreamRetention: c.Retention,
 		HoldBytes:       int64(c.HoldBytes),
 		Shards:          c.Shards,

@@ -20,6 +20,7 @@ type workerCommand struct {
 	Host           string `help:"Address to listen on." default:"127.0.0.1"`
 	InsecureListen bool   `help:"Allow an address that other machines can reach without credentials."`
 	keyFlags
+	auditFlags
 	tlsFlags
 	pageFlags
 
@@ -68,7 +69,7 @@ func (c workerCommand) Run(ctx context.Context, s streams) error {
 	defer listener.Close()
 	o := host.Options{
 		Account: c.Account, Unmapped: c.Unmapped == mayfly.UnmappedAccept, CatchUp: schedules.CatchUp(c.CatchUp),
-		Pages: pages,
+		Pages: pages, MetricsPublic: c.MetricsPublic,
 	}
 	var shut func() error
 	if o.Targets, shut, err = openTargets(ctx, c.Targets, c.logger(s.err), listener.Addr().String()); err != nil {
@@ -78,6 +79,10 @@ func (c workerCommand) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return errors.Join(err, shut())
 	}
+	if o.Audit, err = c.auditFlags.open(c.logger(s.err)); err != nil {
+		return errors.Join(err, shut())
+	}
+	defer o.Audit.Close()
 	if o.Triggers, err = readDeclared("triggers", c.Triggers, trigger.ReadSpecs); err == nil {
 		o.Reminders, err = readDeclared("reminders", c.Reminders, reminder.ReadSpecs)
 	}

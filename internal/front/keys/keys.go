@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"crypto/subtle"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -50,6 +51,11 @@ func newKey(s *Spec) *Key {
 
 // Root reports whether the key may do everything.
 func (k *Key) Root() bool { return len(k.Policies) == 0 }
+
+// Uses reports whether a policy of the key reads a condition key.
+func (k *Key) Uses(key policy.Key) bool {
+	return slices.ContainsFunc(k.Policies, func(p *policy.Policy) bool { return p.Uses(key) })
+}
 
 // Ring is the keys of a server. It is safe for concurrent use.
 type Ring struct {

@@ -27,8 +27,8 @@ func (o Owner) own(arn string) string {
 // schedule returns the resource of an operation of EventBridge Scheduler. A list of schedules is
 // about all of a group, or of all groups.
 //
-// The resources are those of AWS's Service Authorization Reference, "Actions, resources, and
-// condition keys for Amazon EventBridge Scheduler".
+// See AWS's Service Authorization Reference, "Actions, resources, and condition keys for Amazon
+// EventBridge Scheduler".
 func (o Owner) schedule(operation string) func(c *wire.Call) string {
 	switch {
 	case operation == "ListScheduleGroups":

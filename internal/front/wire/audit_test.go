@@ -94,8 +94,8 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// TestAuditOfOpenServer: without keys the log has what was asked for, and from where. Requests that
-// reach no operation have a line too, and those of this process none.
+// TestAuditOfOpenServer: without keys the log has the operation, its resources and the address.
+// Requests that reach no operation have a line too. Those in this process have none.
 func TestAuditOfOpenServer(t *testing.T) {
 	var log bytes.Buffer
 	records, err := audit.New(&log, audit.Options{})

@@ -47,20 +47,24 @@ func (c *caller) permit(operation string, in any) error {
 		c.accesses = database.Accesses(operation, in, service.Facts{LeadingKeys: c.server.auditsKeys()})
 		return nil
 	}
-	list := database.Accesses(operation, in, service.Facts{})
+	facts := service.Facts{
+		LeadingKeys: c.key.Uses(policy.KeyLeadingKeys) || c.server.auditsKeys(), Attributes: c.key.Uses(policy.KeyAttributes),
+	}
+	list := database.Accesses(operation, in, facts)
 	resources := make([][]*policy.Policy, len(list))
-	facts := factsOf(c.key.Policies)
-	facts.LeadingKeys = facts.LeadingKeys || c.server.auditsKeys()
+	further := facts // of the resources' policies too
 	for i := range list {
 		var err error
 		if resources[i], err = c.server.policiesOf(list[i].Resource); err != nil {
 			return err
 		}
-		used := factsOf(resources[i])
-		facts.LeadingKeys, facts.Attributes = facts.LeadingKeys || used.LeadingKeys, facts.Attributes || used.Attributes
+		for _, p := range resources[i] {
+			further.LeadingKeys = further.LeadingKeys || p.Uses(policy.KeyLeadingKeys)
+			further.Attributes = further.Attributes || p.Uses(policy.KeyAttributes)
+		}
 	}
-	if facts != (service.Facts{}) {
-		list = database.Accesses(operation, in, facts)
+	if further != facts {
+		list = database.Accesses(operation, in, further)
 	}
 	c.accesses = list
 	for i := range list {
@@ -95,21 +99,12 @@ func (c *caller) decide(r *policy.Request, resource []*policy.Policy) error {
 func (c *caller) request(a *service.Access) *policy.Request {
 	return &policy.Request{
 		Action: a.Action, Resource: a.Resource,
-		Principal: "arn:aws:iam::" + c.server.Account + ":user/" + c.key.User, UserName: c.key.User, UserID: c.key.AccessKey,
+		Principal: "arn:aws:iam::" + c.server.Account + ":user/" + c.key.User, UserName: c.key.User, UserID: c.key.User,
 		SourceIP: c.in.From, Time: c.now, SecureTransport: c.in.Secure,
 		LeadingKeys: a.LeadingKeys, Attributes: a.Attributes,
 		Select: a.Select, ReturnValues: a.ReturnValues, ReturnConsumedCapacity: a.ReturnCapacity,
 		EnclosingOperation: a.EnclosingOperation,
 	}
-}
-
-// factsOf returns the costly facts that policies compare.
-func factsOf(policies []*policy.Policy) (f service.Facts) {
-	for _, p := range policies {
-		f.LeadingKeys = f.LeadingKeys || p.Uses(policy.KeyLeadingKeys)
-		f.Attributes = f.Attributes || p.Uses(policy.KeyAttributes)
-	}
-	return f
 }
 
 // resourcePolicies are the parsed policies of tables and streams, by their revisions, which are

@@ -348,7 +348,7 @@ func TestEveryOperationIsPermitted(t *testing.T) {
 	}
 }
 
-// TestResourcePoliciesDecide: the policy of a table and that of its stream count beside the user's,
+// TestResourcePoliciesDecide: the policies of a table and of its stream count beside the user's,
 // from the moment in which PutResourcePolicy returns.
 func TestResourcePoliciesDecide(t *testing.T) {
 	l := newLocked(t, map[string]string{"ann": allow("s3:*", "*", ""), "bob": allow("dynamodb:*", "*", "")}, Options{})

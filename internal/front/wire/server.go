@@ -61,7 +61,7 @@ type Options struct {
 	// Pages are the rules for web pages, other than the server's own, that call it.
 	Pages browser.Rules
 
-	// Audit is the log of requests from the network and what was decided about them. nil: none.
+	// Audit logs the requests from the network, with the decision about each. nil: no log.
 	Audit *audit.Log
 
 	// Observe is called for every request when its answer is ready. operation is empty if the
