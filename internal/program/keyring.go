@@ -2,7 +2,6 @@ package program
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"os"
 	"slices"
@@ -122,8 +121,3 @@ func guardKeyPolicy(table string) string {
 
 // auditDefault is the default of --audit-rcu.
 const auditDefault = 5
-
-// userARN returns the ARN of a key's user.
-func userARN(account, user string) string {
-	return fmt.Sprintf("arn:aws:iam::%s:user/%s", account, user)
-}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/front/keyfile"
+	"github.com/mayflydb/mayfly/internal/front/keys"
 	"github.com/mayflydb/mayfly/internal/front/policy"
 )
 
@@ -188,7 +189,7 @@ func (c policyCheckCommand) verdict(r *policy.Request, user string, allowed bool
 		word = "allowed"
 	}
 	return &verdict{
-		Allowed: allowed, Reason: word + ": " + reason, Action: r.Action, Resource: r.Resource, Principal: userARN(c.Account, user), Statements: []statementJSON{},
+		Allowed: allowed, Reason: word + ": " + reason, Action: r.Action, Resource: r.Resource, Principal: keys.UserARN(c.Account, user), Statements: []statementJSON{},
 		explained: word + ": " + reason + "\n", refusal: refusal,
 	}
 }
@@ -204,7 +205,7 @@ func (c policyCheckCommand) explain(r *policy.Request, user string, texts map[st
 		p.Name = name
 		policies = append(policies, p)
 	}
-	r.Principal, r.UserName, r.UserID = userARN(c.Account, user), user, user
+	r.Principal, r.UserName, r.UserID = keys.UserARN(c.Account, user), user, user
 	e := policy.Explain(r, policies, nil)
 	text := e.String()
 	v := c.verdict(r, user, e.Decision.Allowed, "", "")

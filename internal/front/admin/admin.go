@@ -83,13 +83,18 @@ func Handler(o Options) http.Handler {
 	mux.HandleFunc(clockPath, byMethod)
 	mux.HandleFunc(clockPath+"/", byMethod)
 	mux.HandleFunc("/_mayfly/", unknownPath)
-	pages := browser.Rules{Hosts: o.Hosts}
+	return checkPages(browser.Rules{Hosts: o.Hosts}, mux)
+}
+
+// checkPages returns a handler that passes requests to next unless a browser sends them for a page
+// that may not call the server.
+func checkPages(rules browser.Rules, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := pages.Check(r.Method, r.Host, r.Header); err != nil {
+		if err := rules.Check(r.Method, r.Host, r.Header); err != nil {
 			writeError(w, http.StatusForbidden, err)
 			return
 		}
-		mux.ServeHTTP(w, r)
+		next.ServeHTTP(w, r)
 	})
 }
 

@@ -334,3 +334,19 @@ func FuzzClockBody(f *testing.F) {
 		}
 	})
 }
+
+// TestGuardPages: the port of guard's metrics refuses web pages too.
+func TestGuardPages(t *testing.T) {
+	h := NewGuard(func() []GuardTable { return nil }).Handler(nil)
+	for origin, status := range map[string]int{"": http.StatusOK, "https://elsewhere.example": http.StatusForbidden} {
+		r := httptest.NewRequest("GET", "http://127.0.0.1:9100/metrics", nil)
+		if origin != "" {
+			r.Header.Set("Origin", origin)
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if w.Code != status {
+			t.Errorf("origin %q: got %d", origin, w.Code)
+		}
+	}
+}

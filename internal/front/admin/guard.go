@@ -8,6 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/common/expfmt"
+
+	"github.com/mayflydb/mayfly/internal/front/browser"
 )
 
 // Guard counts the events of mayfly guard, by table. Its methods are safe for concurrent use and
@@ -89,7 +91,7 @@ func (m *Guard) Consumed(table string, read, write float64) {
 func (m *Guard) Handler(ready func() error) http.Handler {
 	mux := http.NewServeMux()
 	probes{ready: ready, registry: m.registry}.serve(mux)
-	return mux
+	return checkPages(browser.Rules{}, mux)
 }
 
 // writeMetrics writes all metrics in Prometheus's text format, uncompressed. promhttp also has

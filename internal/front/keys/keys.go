@@ -52,6 +52,12 @@ func newKey(s *Spec) *Key {
 // Root reports whether the key may do everything.
 func (k *Key) Root() bool { return len(k.Policies) == 0 }
 
+// ARN returns the ARN of the key's user in an account.
+func (k *Key) ARN(account string) string { return UserARN(account, k.User) }
+
+// UserARN returns the ARN of a user in an account.
+func UserARN(account, user string) string { return "arn:aws:iam::" + account + ":user/" + user }
+
 // Uses reports whether a policy of the key reads a condition key.
 func (k *Key) Uses(key policy.Key) bool {
 	return slices.ContainsFunc(k.Policies, func(p *policy.Policy) bool { return p.Uses(key) })

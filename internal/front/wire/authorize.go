@@ -99,7 +99,7 @@ func (c *caller) decide(r *policy.Request, resource []*policy.Policy) error {
 func (c *caller) request(a *service.Access) *policy.Request {
 	return &policy.Request{
 		Action: a.Action, Resource: a.Resource,
-		Principal: "arn:aws:iam::" + c.server.Account + ":user/" + c.key.User, UserName: c.key.User, UserID: c.key.User,
+		Principal: c.key.ARN(c.server.Account), UserName: c.key.User, UserID: c.key.User,
 		SourceIP: c.in.From, Time: c.now, SecureTransport: c.in.Secure,
 		LeadingKeys: a.LeadingKeys, Attributes: a.Attributes,
 		Select: a.Select, ReturnValues: a.ReturnValues, ReturnConsumedCapacity: a.ReturnCapacity,

@@ -22,6 +22,7 @@ import (
 
 	"github.com/mayflydb/mayfly/internal/front/keys"
 	"github.com/mayflydb/mayfly/internal/front/sigv4"
+	"github.com/mayflydb/mayfly/internal/store/service"
 )
 
 const tableARN = "arn:aws:dynamodb:us-east-1:000000000000:table/"
@@ -473,4 +474,33 @@ func TestMountedPolicies(t *testing.T) {
 	want(t, denied(err), refusal("scheduler:GetScheduleGroup", "*"))
 	_, err = c.events.PutRule(t.Context(), &eventbridge.PutRuleInput{Name: name})
 	want(t, denied(err), refusal("events:PutRule", "arn:x:y:z:1:two"))
+}
+
+// BenchmarkPermit measures the decision about a GetItem: by a policy of actions and resources, and
+// by one that compares partition keys and attributes.
+func BenchmarkPermit(b *testing.B) {
+	s := newTestServer(b, Options{})
+	call(s, "CreateTable", createT)
+	for name, conditions := range map[string]string{
+		"policy": "", "fine": `{"ForAllValues:StringEquals":{"dynamodb:LeadingKeys":["a","b"],"dynamodb:Attributes":["k","text"]}}`,
+	} {
+		b.Run(name, func(b *testing.B) {
+			ring, err := keys.New([]keys.Spec{{Policies: []keys.Policy{{Text: allow("dynamodb:GetItem dynamodb:Query", tableARN+"Tab", conditions)}}}}, nil, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			s.Keys = ring
+			in := post("GetItem", `{"TableName":"Tab","Key":{"k":{"S":"a"}},"ProjectionExpression":"k"}`)
+			d := newDecoder(in, newResponse(), in.Body)
+			input := new(service.GetItemInput)
+			d.Struct("")
+			decodeGetItem(d, input)
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := s.newCaller(ring.Key(""), in).permit("GetItem", input); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }

@@ -2,6 +2,7 @@ package service
 
 import (
 	"encoding/base64"
+	"slices"
 
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 	"github.com/mayflydb/mayfly/internal/store/engine"
@@ -254,15 +255,27 @@ func (a *Access) addSchema(schema engine.KeySchema) {
 // add adds the names that the access does not have yet. An item can have 100,000.
 func (a *Access) add(names ...string) {
 	for _, name := range names {
-		if _, known := a.seen[name]; known {
-			continue
+		if !a.has(name) {
+			a.Attributes = append(a.Attributes, name)
 		}
-		if a.seen == nil {
-			a.seen = map[string]struct{}{}
-		}
-		a.seen[name] = struct{}{}
-		a.Attributes = append(a.Attributes, name)
 	}
+}
+
+// has reports whether the access has a name. It looks through a short list, and remembers the names
+// of a long one.
+func (a *Access) has(name string) bool {
+	const short = 16
+	if len(a.Attributes) < short {
+		return slices.Contains(a.Attributes, name)
+	}
+	if a.seen == nil {
+		a.seen = make(map[string]struct{}, 2*short)
+	}
+	for i := len(a.seen); i < len(a.Attributes); i++ {
+		a.seen[a.Attributes[i]] = struct{}{}
+	}
+	_, known := a.seen[name]
+	return known
 }
 
 // keyText returns a key value as policies compare it: a string as it is, a number in DynamoDB's

@@ -100,7 +100,7 @@ func arnResource(arn string) (string, error) {
 
 // tableARN returns the ARN of a table in this region and account.
 func (s *Service) tableARN(table string) string {
-	return "arn:aws:dynamodb:" + s.region + ":" + s.account + ":table/" + table
+	return s.tables + table
 }
 
 func (s *Service) indexARN(table, index string) string { return s.tableARN(table) + "/index/" + index }

@@ -105,13 +105,18 @@ func (s *Service) DeleteResourcePolicy(ctx context.Context, in *ResourcePolicyIn
 // The text is empty if there is none, if the ARN names nothing, and if the engine has failed; then
 // the request itself fails too. ResourcePolicy is quick enough to be called for each request.
 func (s *Service) ResourcePolicy(arn string) (text, revision string) {
-	table, _, _ := strings.Cut(arn, "/index/")
-	owner, err := parsePolicyOwner(table)
-	if err != nil {
-		return "", ""
+	arn, _, _ = strings.Cut(arn, "/index/")
+	var owner policyOwner
+	if table, ok := strings.CutPrefix(arn, s.tables); ok && !strings.Contains(table, "/") {
+		owner = policyOwner{arn: arn, table: table} // the common case, without splitting
+	} else {
+		var err error
+		if owner, err = parsePolicyOwner(arn); err != nil {
+			return "", ""
+		}
 	}
 	p, err := s.policyOf(owner)
-	if err != nil {
+	if err != nil || p.Text == "" {
 		return "", ""
 	}
 	return p.Text, revisionID(p)

@@ -68,6 +68,7 @@ type Service struct {
 	engine   *engine.Engine
 	region   string
 	account  string
+	tables   string // the beginning of all ARNs of tables
 	endpoint string
 	expiry   engine.Expiry
 	elapsed  func() time.Duration
@@ -89,6 +90,7 @@ func New(o Options) *Service {
 		off:      o.SwitchedOff,
 		turns:    make(chan struct{}, turnsMax(runtime.NumCPU())),
 	}
+	s.tables = "arn:aws:dynamodb:" + s.region + ":" + s.account + ":table/"
 	if s.off == nil {
 		s.off = func(string) {}
 	}
