@@ -247,6 +247,45 @@ func TestPolicies(t *testing.T) {
 			return err
 		}, "Scan aaa"},
 
+		{"another attribute, by a placeholder", "columns", func(c *dynamodb.Client) error {
+			_, err := c.GetItem(ctx, &dynamodb.GetItemInput{
+				TableName: aws.String("aaa"), Key: key("ann"), ProjectionExpression: aws.String("#s[0]"), ExpressionAttributeNames: map[string]string{"#s": "salary"},
+			})
+			return err
+		}, "GetItem aaa"},
+		{"another attribute, the old way", "columns", func(c *dynamodb.Client) error {
+			_, err := c.GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String("aaa"), Key: key("ann"), AttributesToGet: []string{"salary"}})
+			return err
+		}, "GetItem aaa"},
+		{"an update of another attribute, the old way", "columns", func(c *dynamodb.Client) error {
+			_, err := c.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+				TableName: aws.String("aaa"), Key: key("ann"), AttributeUpdates: map[string]types.AttributeValueUpdate{"salary": {Action: types.AttributeActionDelete}},
+			})
+			return err
+		}, "UpdateItem aaa"},
+		{"a condition on another attribute, the old way", "columns", func(c *dynamodb.Client) error {
+			_, err := c.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+				TableName: aws.String("aaa"), Key: key("ann"), Expected: map[string]types.ExpectedAttributeValue{"salary": {Exists: aws.Bool(false)}},
+			})
+			return err
+		}, "DeleteItem aaa"},
+		{"a filter by another attribute, the old way", "columns", func(c *dynamodb.Client) error {
+			_, err := c.Scan(ctx, &dynamodb.ScanInput{
+				TableName: aws.String("aaa"), AttributesToGet: []string{"pk"},
+				ScanFilter: map[string]types.Condition{"salary": {ComparisonOperator: types.ComparisonOperatorNotNull}},
+			})
+			return err
+		}, "Scan aaa"},
+		{"a foreign partition, the old way", "own", func(c *dynamodb.Client) error {
+			_, err := c.Query(ctx, &dynamodb.QueryInput{TableName: aws.String("aaa"), KeyConditions: map[string]types.Condition{
+				"pk": {ComparisonOperator: types.ComparisonOperatorEq, AttributeValueList: []types.AttributeValue{&types.AttributeValueMemberS{Value: "bob"}}},
+			}})
+			return err
+		}, "Query aaa"},
+		{"a condition on a foreign item in a transaction", "own", transact(types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
+			TableName: aws.String("aaa"), Key: key("bob"), ConditionExpression: aws.String("attribute_exists(pk)"),
+		}}), "ConditionCheckItem aaa"},
+
 		{"in a transaction", "atomic", transact(put), ""},
 		{"outside of one", "atomic", func(c *dynamodb.Client) error {
 			_, err := c.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String("bbb"), Item: person("cid")})
@@ -502,5 +541,21 @@ func BenchmarkPermit(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// TestNoListOfAttributes: an empty list of attributes is refused, rather than read as no list.
+// Otherwise a read without Select could return all.
+func TestNoListOfAttributes(t *testing.T) {
+	s := newTestServer(t, Options{})
+	call(s, "CreateTable", createT)
+	for operation, body := range map[string]string{
+		"GetItem":      `{"TableName":"Tab","Key":{"k":{"S":"a"}},"AttributesToGet":[]}`,
+		"BatchGetItem": `{"RequestItems":{"Tab":{"Keys":[{"k":{"S":"a"}}],"AttributesToGet":[]}}}`,
+		"Scan":         `{"TableName":"Tab","AttributesToGet":[]}`,
+	} {
+		if got := call(s, operation, body); got.status != 400 {
+			t.Errorf("%s: got %d %s", operation, got.status, got.body)
+		}
 	}
 }
