@@ -130,15 +130,16 @@ func denied(err error) string {
 // TestPolicies: real clients may do what their policies allow, and nothing else.
 func TestPolicies(t *testing.T) {
 	l := newLocked(t, map[string]string{
-		"reader":  allow("dynamodb:GetItem dynamodb:BatchGetItem", tableARN+"aaa", ""),
-		"own":     allow("dynamodb:*", tableARN+"aaa "+tableARN+"aaa/index/*", `{"ForAllValues:StringEquals":{"dynamodb:LeadingKeys":["${aws:username}","ann"]}}`),
-		"columns": allow("dynamodb:*", tableARN+"aaa", `{"ForAllValues:StringEquals":{"dynamodb:Attributes":["pk","city"]},"StringEqualsIfExists":{"dynamodb:Select":"SPECIFIC_ATTRIBUTES","dynamodb:ReturnValues":["NONE","UPDATED_NEW"]}}`),
-		"atomic":  allow("dynamodb:PutItem dynamodb:ConditionCheckItem", tableARN+"*", `{"StringEquals":{"dynamodb:EnclosingOperation":"TransactWriteItems"}}`),
-		"index":   allow("dynamodb:Query", tableARN+"aaa/index/by-owner", ""),
-		"stream":  allow("dynamodb:DescribeStream dynamodb:GetShardIterator dynamodb:GetRecords", tableARN+"aaa/stream/*", ""),
-		"tls":     allow("dynamodb:*", "*", `{"Bool":{"aws:SecureTransport":"true"}}`),
-		"here":    allow("dynamodb:ListTables", "*", `{"IpAddress":{"aws:SourceIp":"127.0.0.0/8"}}`),
-		"there":   allow("dynamodb:ListTables", "*", `{"IpAddress":{"aws:SourceIp":"10.0.0.0/8"}}`),
+		"reader":   allow("dynamodb:GetItem dynamodb:BatchGetItem", tableARN+"aaa", ""),
+		"own":      allow("dynamodb:*", tableARN+"aaa "+tableARN+"aaa/index/*", `{"ForAllValues:StringEquals":{"dynamodb:LeadingKeys":["${aws:username}","ann"]}}`),
+		"columns":  allow("dynamodb:*", tableARN+"aaa", `{"ForAllValues:StringEquals":{"dynamodb:Attributes":["pk","city"]},"StringEqualsIfExists":{"dynamodb:Select":"SPECIFIC_ATTRIBUTES","dynamodb:ReturnValues":["NONE","UPDATED_NEW"]}}`),
+		"atomic":   allow("dynamodb:PutItem dynamodb:ConditionCheckItem", tableARN+"*", `{"StringEquals":{"dynamodb:EnclosingOperation":"TransactWriteItems"}}`),
+		"snapshot": allow("dynamodb:GetItem", tableARN+"*", `{"StringEquals":{"dynamodb:EnclosingOperation":"TransactGetItems"}}`),
+		"index":    allow("dynamodb:Query", tableARN+"aaa/index/by-owner", ""),
+		"stream":   allow("dynamodb:DescribeStream dynamodb:GetShardIterator dynamodb:GetRecords", tableARN+"aaa/stream/*", ""),
+		"tls":      allow("dynamodb:*", "*", `{"Bool":{"aws:SecureTransport":"true"}}`),
+		"here":     allow("dynamodb:ListTables", "*", `{"IpAddress":{"aws:SourceIp":"127.0.0.0/8"}}`),
+		"there":    allow("dynamodb:ListTables", "*", `{"IpAddress":{"aws:SourceIp":"10.0.0.0/8"}}`),
 	}, Options{})
 	l.table("aaa")
 	l.table("bbb")
@@ -285,6 +286,19 @@ func TestPolicies(t *testing.T) {
 		{"a condition on a foreign item in a transaction", "own", transact(types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
 			TableName: aws.String("aaa"), Key: key("bob"), ConditionExpression: aws.String("attribute_exists(pk)"),
 		}}), "ConditionCheckItem aaa"},
+
+		{"a query's filter by another attribute", "columns", func(c *dynamodb.Client) error {
+			_, err := c.Query(ctx, &dynamodb.QueryInput{
+				TableName: aws.String("aaa"), KeyConditionExpression: aws.String("pk = :v"), FilterExpression: aws.String("attribute_exists(salary)"),
+				ProjectionExpression: aws.String("pk"), ExpressionAttributeValues: map[string]types.AttributeValue{":v": &types.AttributeValueMemberS{Value: "ann"}},
+			})
+			return err
+		}, "Query aaa"},
+		{"reading in a transaction", "snapshot", func(c *dynamodb.Client) error {
+			_, err := c.TransactGetItems(ctx, &dynamodb.TransactGetItemsInput{TransactItems: []types.TransactGetItem{{Get: &types.Get{TableName: aws.String("aaa"), Key: key("ann")}}}})
+			return err
+		}, ""},
+		{"reading outside of one", "snapshot", get("aaa", "ann"), "GetItem aaa"},
 
 		{"in a transaction", "atomic", transact(put), ""},
 		{"outside of one", "atomic", func(c *dynamodb.Client) error {
