@@ -69,26 +69,33 @@ func groupOf(operation string, c *wire.Call) string {
 }
 
 // rule returns the resource of an operation on rules. All rules are on the default bus. Each operation
-// names the rule by one member, and only that one counts: others may contradict it.
+// names the rule by one member, and only that one is decoded: the operation ignores others, also if
+// they have a wrong type.
 func (o Owner) rule(operation string) func(c *wire.Call) string {
 	switch operation {
 	case "PutRule", "DescribeRule", "DeleteRule", "EnableRule", "DisableRule":
-		return bodyResource(func(m *ruleMembers) string { return o.arn(serviceEvents, "rule/"+m.Name) })
+		return bodyResource(func(m *struct{ Name string }) string { return o.arn(serviceEvents, "rule/"+m.Name) })
 	case "PutTargets", "RemoveTargets", "ListTargetsByRule":
-		return bodyResource(func(m *ruleMembers) string { return o.arn(serviceEvents, "rule/"+m.Rule) })
+		return bodyResource(func(m *struct{ Rule string }) string { return o.arn(serviceEvents, "rule/"+m.Rule) })
 	case "TagResource", "UntagResource", "ListTagsForResource":
-		return bodyResource(func(m *ruleMembers) string { return o.own(m.ResourceARN) })
+		return bodyResource(func(m *struct{ ResourceARN string }) string { return o.taggedRule(m.ResourceARN) })
 	default:
 		return nil
 	}
 }
 
-// ruleMembers are the members by which requests name a rule.
-type ruleMembers struct{ Name, Rule, ResourceARN string }
+// taggedRule is own for the ARN of a rule, which may contain the name of the default bus.
+func (o Owner) taggedRule(arn string) string {
+	arn = o.own(arn)
+	if name, ok := strings.CutPrefix(arn, o.arn(serviceEvents, "rule/default/")); ok {
+		return o.arn(serviceEvents, "rule/"+name)
+	}
+	return arn
+}
 
-func bodyResource(resource func(m *ruleMembers) string) func(c *wire.Call) string {
+func bodyResource[M any](resource func(m *M) string) func(c *wire.Call) string {
 	return func(c *wire.Call) string {
-		var m ruleMembers
+		var m M
 		if c.Decode(&m) != nil {
 			return "*" // malformed: the operation refuses it
 		}

@@ -38,6 +38,9 @@ func TestResources(t *testing.T) {
 		{o.rule("PutTargets"), call("", "", "", `{"Name":"other","Rule":"r","ResourceARN":"other"}`), rules + "rule/r"},
 		{o.rule("TagResource"), call("", "", "", `{"Name":"other","ResourceARN":"arn:aws:events:eu-west-1:1:rule/r"}`), rules + "rule/r"},
 		{o.rule("DeleteRule"), call("", "", "", `{"Name":1}`), "*"},
+		{o.rule("DeleteRule"), call("", "", "", `{"Name":"r","Rule":1,"ResourceARN":{}}`), rules + "rule/r"},
+		{o.rule("PutTargets"), call("", "", "", `{"Name":1,"Rule":"r"}`), rules + "rule/r"},
+		{o.rule("UntagResource"), call("", "", "", `{"ResourceARN":"arn:aws:events:eu-west-1:1:rule/default/r"}`), rules + "rule/r"},
 		{o.mapping, call("UUID", "u", "", ""), "arn:aws:lambda:us-east-1:000000000000:event-source-mapping:u"},
 		{o.mapping, call("", "", "", ""), "*"},
 	} {

@@ -15,6 +15,9 @@ import (
 
 	"github.com/mayflydb/mayfly/internal/front/audit"
 	"github.com/mayflydb/mayfly/internal/front/intake"
+	"github.com/mayflydb/mayfly/internal/front/keys"
+	"github.com/mayflydb/mayfly/internal/front/sigv4"
+	"github.com/mayflydb/mayfly/internal/store/service"
 )
 
 // line is a line of the audit log.
@@ -128,4 +131,45 @@ func TestAuditOfOpenServer(t *testing.T) {
 	log.Reset()
 	do(s, &Request{Method: "POST", Path: "/", Header: http.Header{"X-Amz-Target": {targetTables + "ListTables"}}, Body: []byte("{}"), InProcess: true})
 	want(t, log.String(), "")
+}
+
+// TestAuditOfEarlyRefusals: a request that is refused before the policies decide, or about which
+// they cannot decide, has a line that says so.
+func TestAuditOfEarlyRefusals(t *testing.T) {
+	var log bytes.Buffer
+	records, err := audit.New(&log, audit.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ring, err := keys.New([]keys.Spec{{
+		Credential: sigv4.Credential{AccessKey: "AKID", SecretKey: "secret"}, Policies: []keys.Policy{{Text: allow("dynamodb:*", "*", "")}},
+	}}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newTestServer(t, Options{Audit: records, Keys: ring})
+	send := func(handler http.Handler, r *http.Request) string {
+		log.Reset()
+		handler.ServeHTTP(httptest.NewRecorder(), r)
+		var l line
+		if err := json.Unmarshal(log.Bytes(), &l); err != nil {
+			t.Fatalf("%v in %q", err, log.String())
+		}
+		return l.summary()
+	}
+	r := httptest.NewRequest("POST", "/", bytes.NewReader(pack(make([]byte, 2*intake.SmallMax))))
+	r.Header.Set("Content-Encoding", "gzip")
+	if got := send(s, r); !strings.Contains(got, "refused: ") || !strings.HasSuffix(got, " MissingAuthenticationTokenException") {
+		t.Errorf("an unsigned gzip body: %s", got)
+	}
+	next := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the request passed") })
+	r = httptest.NewRequest("POST", "/_mayfly/clock/set", strings.NewReader(strings.Repeat("x", bodyMax+1)))
+	want(t, send(s.Permitted("mayfly:MoveClock", next), r), " mayfly:MoveClock refused: the body is too large ")
+
+	c := s.newCaller(ring.Key("AKID"), &Request{})
+	func() {
+		defer func() { recover() }()
+		c.permit("GetItem", (*service.GetItemInput)(nil)) // panics
+	}()
+	want(t, c.refused, undecided)
 }

@@ -47,6 +47,7 @@ func (c *caller) permit(operation string, in any) error {
 		c.accesses = database.Accesses(operation, in, service.Facts{LeadingKeys: c.server.auditsKeys()})
 		return nil
 	}
+	c.refused = undecided // also if the rest fails or panics
 	facts := service.Facts{
 		LeadingKeys: c.key.Uses(policy.KeyLeadingKeys) || c.server.auditsKeys(), Attributes: c.key.Uses(policy.KeyAttributes),
 	}
@@ -72,8 +73,12 @@ func (c *caller) permit(operation string, in any) error {
 			return err
 		}
 	}
+	c.refused = ""
 	return nil
 }
+
+// undecided is the reason in the audit log if the server could not decide about a request.
+const undecided = "the policies could not be evaluated"
 
 // permitAction is permit for an action outside of the database.
 func (c *caller) permitAction(action, resource string) error {

@@ -119,6 +119,7 @@ func (s *Server) Permitted(action string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.serve(w, r, func(in *Request) {
 			if in.Oversize {
+				s.audit(in, &Response{Status: http.StatusRequestEntityTooLarge}, action, "")
 				w.WriteHeader(http.StatusRequestEntityTooLarge)
 				return
 			}

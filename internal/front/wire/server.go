@@ -134,9 +134,11 @@ func (s *Server) routeRequest(ctx context.Context, in *Request, out *Response) (
 		out.Status = http.StatusRequestEntityTooLarge
 		return "", ""
 	case ok:
+		s.refuseCaller(in, err)
 		s.refuse(ctx, in, out, refused)
 		return "", string(refused.Code)
 	case err != nil: // the server stops
+		s.refuseCaller(in, err)
 		s.refuse(ctx, in, out, err)
 		return "", string(errFault.Code)
 	}

@@ -21,13 +21,39 @@ func (c *Condition) Attributes() []string {
 	if c == nil {
 		return nil
 	}
-	var list []string
+	var found nameList
 	for _, p := range c.tree.paths {
-		if name := p[0].nameIn(c.names); !slices.Contains(list, name) {
-			list = append(list, name)
+		found.add(p[0].nameIn(c.names))
+	}
+	return found.list
+}
+
+// nameList is a list of different names. Expressions are short, but a legacy parameter can have
+// 700,000 members, so a long list is not searched.
+type nameList struct {
+	list []string
+	seen map[string]struct{} // the names of a long list
+}
+
+// add adds a name, unless the list has it.
+func (l *nameList) add(name string) {
+	const short = 16
+	if len(l.list) < short {
+		if !slices.Contains(l.list, name) {
+			l.list = append(l.list, name)
+		}
+		return
+	}
+	if l.seen == nil {
+		l.seen = make(map[string]struct{}, 2*short)
+		for _, known := range l.list {
+			l.seen[known] = struct{}{}
 		}
 	}
-	return list
+	if _, known := l.seen[name]; !known {
+		l.seen[name] = struct{}{}
+		l.list = append(l.list, name)
+	}
 }
 
 // Eval reports whether the item satisfies the condition; nil is no item. It reads only the

@@ -1,7 +1,11 @@
 package expr
 
 import (
+	"errors"
+	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
@@ -249,4 +253,33 @@ func TestAttributesToGet(t *testing.T) {
 	}
 	_, err = AttributesToGet([]string{"a", "b", "a"})
 	checkMessage(t, err, msgInvalid+"Duplicate value in attribute name: a")
+}
+
+// TestManyNames: the time to list the names of a legacy parameter grows with their number. With the
+// square of it, these would take minutes.
+func TestManyNames(t *testing.T) {
+	const n = 200_000
+	names := make([]string, n)
+	updates := make([]AttributeUpdate, n)
+	expected := make([]ExpectedValue, n)
+	for i := range n {
+		names[i] = fmt.Sprintf("a%06d", i)
+		updates[i] = AttributeUpdate{Attribute: names[i], Action: "DELETE"}
+		expected[i] = ExpectedValue{Attribute: names[i], Exists: new(false)}
+	}
+	start := time.Now()
+	projection, err1 := AttributesToGet(names)
+	update, err2 := AttributeUpdates(updates)
+	condition, err3 := Expected(expected, "")
+	if err := errors.Join(err1, err2, err3); err != nil {
+		t.Fatal(err)
+	}
+	for _, list := range [][]string{projection.Attributes(), update.Attributes(), condition.Attributes()} {
+		if !slices.Equal(list, names) {
+			t.Errorf("%d names, want %d", len(list), n)
+		}
+	}
+	if took := time.Since(start); took > 20*time.Second {
+		t.Errorf("it took %v", took)
+	}
 }

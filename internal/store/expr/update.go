@@ -34,20 +34,17 @@ func (u *Update) Paths() []UpdatePath {
 
 // Attributes returns the top-level attributes that the update writes or reads, each once, in order of
 // first appearance. The nil update names none.
-func (u *Update) Attributes() (list []string) {
+func (u *Update) Attributes() []string {
 	if u == nil {
 		return nil
 	}
-	add := func(p path) {
-		if name := p[0].nameIn(u.names); !slices.Contains(list, name) {
-			list = append(list, name)
-		}
-	}
+	var found nameList
+	add := func(p path) { found.add(p[0].nameIn(u.names)) }
 	for i := range u.actions {
 		add(u.actions[i].path)
 		u.actions[i].value.eachPath(add)
 	}
-	return list
+	return found.list
 }
 
 // Texts of the errors of Apply (docs/spec/errors.md §11, §9).

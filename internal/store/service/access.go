@@ -35,6 +35,7 @@ func (s *Service) Accesses(operation string, in any, facts Facts) []Access {
 		f.get(&a, in)
 	case *WriteInput:
 		f.write(&a, in, writeKinds[operation])
+		return withOldItem(a, in)
 	case *QueryInput:
 		f.query(&a, in)
 	case *ScanInput:

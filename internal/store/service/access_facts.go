@@ -56,7 +56,7 @@ func (f accessFacts) write(a *Access, in *WriteInput, kind actionKind) {
 	a.Resource = f.s.tableResource(in.TableName.V)
 	a.ReturnCapacity = in.ReturnConsumedCapacity.V
 	a.ReturnValues = in.ReturnValues.V
-	if in.ReturnValuesOnConditionFail.V == returnAllOld {
+	if returnsOldOnFail(in) && (a.ReturnValues == "" || a.ReturnValues == returnNone) {
 		a.ReturnValues = returnAllOld // Amazon has no condition key for it; it returns as much
 	}
 	f.keys(a, in.TableName.V, in.Item)
@@ -72,6 +72,19 @@ func (f accessFacts) write(a *Access, in *WriteInput, kind actionKind) {
 		a.add(action.condition.Attributes()...)
 		a.add(action.update.Attributes()...)
 	}
+}
+
+func returnsOldOnFail(in *WriteInput) bool { return in.ReturnValuesOnConditionFail.V == returnAllOld }
+
+// withOldItem returns the access of a write. If the write returns other values on success than on a
+// failed condition, policies must allow both, so there is a second access.
+func withOldItem(a Access, in *WriteInput) []Access {
+	list := []Access{a}
+	if returnsOldOnFail(in) && a.ReturnValues != returnAllOld {
+		a.ReturnValues = returnAllOld
+		list = append(list, a)
+	}
+	return list
 }
 
 func (f accessFacts) query(a *Access, in *QueryInput) {

@@ -19,3 +19,29 @@ func TestManyAttributes(t *testing.T) {
 		t.Errorf("got %v", a.Attributes)
 	}
 }
+
+// TestReturnValues: policies see what a write returns on success and after a failed condition. Neither
+// hides the other.
+func TestReturnValues(t *testing.T) {
+	for _, test := range []struct {
+		success, failure string
+		want             []string
+	}{
+		{"", "", []string{""}},
+		{"ALL_NEW", "", []string{"ALL_NEW"}},
+		{"ALL_NEW", "NONE", []string{"ALL_NEW"}},
+		{"", "ALL_OLD", []string{"ALL_OLD"}},
+		{"NONE", "ALL_OLD", []string{"ALL_OLD"}},
+		{"ALL_OLD", "ALL_OLD", []string{"ALL_OLD"}},
+		{"ALL_NEW", "ALL_OLD", []string{"ALL_NEW", "ALL_OLD"}},
+	} {
+		in := &WriteInput{ReturnValues: Opt[string]{V: test.success, Set: true}, ReturnValuesOnConditionFail: Opt[string]{V: test.failure, Set: true}}
+		var got []string
+		for _, a := range (&Service{}).Accesses("UpdateItem", in, Facts{}) {
+			got = append(got, a.ReturnValues)
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%q and %q: got %q, want %q", test.success, test.failure, got, test.want)
+		}
+	}
+}
