@@ -129,16 +129,18 @@ func (f accessFacts) scan(a *Access, in *ScanInput) {
 }
 
 func (f accessFacts) batchGet(a Access, in *BatchGetItemInput) []Access {
-	list := make([]Access, len(in.RequestItems))
-	for i := range in.RequestItems {
-		t, to := &in.RequestItems[i], &list[i]
+	tables := atMost(in.RequestItems, batchGetKeysMax)
+	list := make([]Access, len(tables))
+	for i := range tables {
+		t, to := tables[i], &list[i]
+		t.Keys = atMost(t.Keys, batchGetKeysMax)
 		*to = a
 		to.Resource = f.s.tableResource(t.Table)
 		to.Select = readSelect(t.Projection.Set || t.Legacy.AttributesToGet != nil)
 		to.ReturnCapacity = in.ReturnConsumedCapacity.V
 		f.keys(to, t.Table, t.Keys...)
 		if f.Attributes {
-			if p, err := batchGetProjection(t); err == nil {
+			if p, err := batchGetProjection(&t); err == nil {
 				to.add(p.Attributes()...)
 			}
 		}
@@ -147,13 +149,14 @@ func (f accessFacts) batchGet(a Access, in *BatchGetItemInput) []Access {
 }
 
 func (f accessFacts) batchWrite(a Access, in *BatchWriteItemInput) []Access {
-	list := make([]Access, len(in.RequestItems))
-	for i := range in.RequestItems {
-		t, to := &in.RequestItems[i], &list[i]
+	tables := atMost(in.RequestItems, batchWritesMax)
+	list := make([]Access, len(tables))
+	for i := range tables {
+		t, to := &tables[i], &list[i]
 		*to = a
 		to.Resource = f.s.tableResource(t.Table)
 		to.ReturnCapacity = in.ReturnConsumedCapacity.V
-		for _, r := range t.Requests {
+		for _, r := range atMost(t.Requests, batchWritesMax) {
 			for _, arg := range []*ItemArg{r.Put, r.Delete} {
 				if arg != nil {
 					f.keys(to, t.Table, *arg)
@@ -170,9 +173,10 @@ func (f accessFacts) batchWrite(a Access, in *BatchWriteItemInput) []Access {
 }
 
 func (f accessFacts) transactGet(a Access, in *TransactGetItemsInput) []Access {
-	list := make([]Access, len(in.Items))
-	for i := range in.Items {
-		get := &in.Items[i]
+	items := atMost(in.Items, transactItemsMax)
+	list := make([]Access, len(items))
+	for i := range items {
+		get := &items[i]
 		list[i] = Access{Action: "dynamodb:GetItem", EnclosingOperation: "TransactGetItems"}
 		f.get(&list[i], &GetItemInput{
 			TableName: get.TableName, Key: get.Key, Projection: get.Projection, Names: get.Names,
@@ -184,14 +188,15 @@ func (f accessFacts) transactGet(a Access, in *TransactGetItemsInput) []Access {
 
 func (f accessFacts) transactWrite(a Access, in *TransactWriteItemsInput) []Access {
 	var list []Access
-	for i := range in.Items {
+	items := atMost(in.Items, transactItemsMax)
+	for i := range items {
 		members := [...]struct {
 			action string
 			kind   actionKind
 			in     *WriteInput
 		}{
-			{"ConditionCheckItem", actionCheck, in.Items[i].Check}, {"PutItem", actionPut, in.Items[i].Put},
-			{"UpdateItem", actionUpdate, in.Items[i].Update}, {"DeleteItem", actionDelete, in.Items[i].Delete},
+			{"ConditionCheckItem", actionCheck, items[i].Check}, {"PutItem", actionPut, items[i].Put},
+			{"UpdateItem", actionUpdate, items[i].Update}, {"DeleteItem", actionDelete, items[i].Delete},
 		}
 		for _, m := range members {
 			if m.in == nil {
@@ -205,6 +210,10 @@ func (f accessFacts) transactWrite(a Access, in *TransactWriteItemsInput) []Acce
 	}
 	return orWhole(list, a)
 }
+
+// atMost returns the first elements of a list, one more than the operation accepts. It refuses a longer
+// list, but only after the policies have seen it: a body of 16 MB can have hundreds of thousands.
+func atMost[E any](list []E, most int) []E { return list[:min(len(list), most+1)] }
 
 // orWhole returns the list, or the operation itself if its list is empty: such a request is refused
 // later, but by who may ask.

@@ -45,3 +45,36 @@ func TestReturnValues(t *testing.T) {
 		}
 	}
 }
+
+// TestAccessesOfLongLists: a request with more tables, keys or actions than its operation accepts is
+// not a list of as many accesses, since policies see it before the operation refuses it.
+func TestAccessesOfLongLists(t *testing.T) {
+	s := &Service{tables: "arn:"}
+	const many = 100_000
+	get := &BatchGetItemInput{RequestItems: make([]BatchGetTable, many)}
+	get.RequestItems[0].Keys = make([]ItemArg, many)
+	write := &BatchWriteItemInput{RequestItems: make([]BatchWriteTable, many)}
+	write.RequestItems[0].Requests = make([]WriteRequest, many)
+	put := &WriteInput{}
+	actions := make([]TransactAction, many)
+	for i := range actions {
+		actions[i].Put = put
+	}
+	for _, test := range []struct {
+		operation string
+		in        any
+		want      int
+	}{
+		{"BatchGetItem", get, batchGetKeysMax + 1},
+		{"BatchWriteItem", write, batchWritesMax + 1},
+		{"TransactGetItems", &TransactGetItemsInput{Items: make([]TransactGet, many)}, transactItemsMax + 1},
+		{"TransactWriteItems", &TransactWriteItemsInput{Items: actions}, transactItemsMax + 1},
+	} {
+		if got := len(s.Accesses(test.operation, test.in, Facts{})); got != test.want {
+			t.Errorf("%s: %d accesses, want %d", test.operation, got, test.want)
+		}
+	}
+	if len(get.RequestItems) != many || len(get.RequestItems[0].Keys) != many {
+		t.Error("the request was changed")
+	}
+}
