@@ -31,8 +31,8 @@ func (p probes) serve(mux *http.ServeMux) {
 	mux.Handle("GET /metrics", metrics)
 }
 
-// anyoneOr returns a handler that answers without details to anyone, and lets detailed answer those
-// who show a key.
+// anyoneOr returns a handler for readiness. A request with a key goes to detailed. Any other gets
+// "ready" or "not ready".
 func (p probes) anyoneOr(detailed http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 	"unicode"
@@ -29,7 +28,7 @@ type reader struct {
 	file        string                // path of the key file
 	policyFiles map[string]policyFile // by path
 	seen        []stamp
-	wrong       []mistake
+	wrong       option.Mistakes
 	commands    []command
 }
 
@@ -39,38 +38,8 @@ type policyFile struct {
 	err  error
 }
 
-// mistake is a fault of a file.
-type mistake struct {
-	line int
-	text string
-}
-
-// mistakesMax is the most faults that are reported.
-const mistakesMax = 100
-
 func (r *reader) complain(line int, format string, args ...any) {
-	r.wrong = append(r.wrong, mistake{line, fmt.Sprintf(format, args...)})
-}
-
-// err returns the faults by line as one error, or nil.
-func (r *reader) err() error {
-	sort.SliceStable(r.wrong, func(i, j int) bool { return r.wrong[i].line < r.wrong[j].line })
-	switch len(r.wrong) {
-	case 0:
-		return nil
-	case 1:
-		return fmt.Errorf("line %d: %s", r.wrong[0].line, r.wrong[0].text)
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d mistakes", len(r.wrong))
-	for i, w := range r.wrong {
-		if i == mistakesMax {
-			b.WriteString("\n  and more")
-			break
-		}
-		fmt.Fprintf(&b, "\n  line %d: %s", w.line, w.text)
-	}
-	return errors.New(b.String())
+	r.wrong.Add(line, format, args...)
 }
 
 // entry is a key of the file with its settings as they were written.
@@ -140,14 +109,14 @@ func (r *reader) parse(ctx context.Context, text []byte) ([]Key, error) {
 		}
 	}
 	if r.options.NoSecrets || len(r.wrong) > 0 {
-		return all, r.err()
+		return all, r.wrong.Err()
 	}
 	for i := range entries {
 		r.resolve(&entries[i], "secret-key", &all[i].SecretKey)
 		r.resolve(&entries[i], "session-token", &all[i].SessionToken)
 	}
 	r.runCommands(ctx)
-	return all, r.err()
+	return all, r.wrong.Err()
 }
 
 // document returns the only document of a text.

@@ -57,7 +57,7 @@ func (s *Server) audit(in *Request, out *Response, operation, code string) {
 	s.Audit.Write(e)
 }
 
-// serviceOf returns the name of an operation with its service, which those of mounted APIs have.
+// serviceOf returns the name of an operation with its service. Names of mounted APIs already have it.
 func serviceOf(operation string) string {
 	if operation == "" || strings.Contains(operation, ":") {
 		return operation

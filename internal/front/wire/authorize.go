@@ -11,9 +11,9 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/service"
 )
 
-// caller is the sender of a request, with what it asked for. nil may do everything, and nobody asks
-// later what it did: a request of this process, or without an audit log one of a key without
-// policies or to a server without keys.
+// caller is the sender of a request, and what the request asks for. The nil caller may do everything
+// and is not logged. A request of this process has it. Without an audit log, so does a request
+// to a server without keys, and one with a key that has no policies.
 type caller struct {
 	server *Server
 	key    *keys.Key // nil: the server has no keys, or the request is not signed with one

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -23,7 +22,7 @@ type decoder struct {
 	env     func(string) (string, bool)
 	kinds   []Kind
 	missing string // a kind in the document that is known by its name only
-	wrong   []mistake
+	wrong   option.Mistakes
 }
 
 // kindNames returns the names of the kinds of targets, in order.
@@ -35,16 +34,8 @@ func (d *decoder) kindNames() (names []string) {
 	return names
 }
 
-// mistake is one fault of a file.
-type mistake struct {
-	line int
-	text string
-}
-
-const maxMistakes = 100 // most faults that are reported
-
 func (d *decoder) complain(line int, format string, args ...any) {
-	d.wrong = append(d.wrong, mistake{line, fmt.Sprintf(format, args...)})
+	d.wrong.Add(line, format, args...)
 }
 
 // complainAll adds the complaints of the maker of a target, each at the line of its setting.
@@ -56,25 +47,6 @@ func (d *decoder) complainAll(at places, kind string, err error) {
 			d.complain(at.line(kind), "%s: %v", kind, err)
 		}
 	}
-}
-
-// complaint returns one error with the first maxMistakes faults by line, of which there must be
-// one.
-func (d *decoder) complaint() error {
-	sort.SliceStable(d.wrong, func(i, j int) bool { return d.wrong[i].line < d.wrong[j].line })
-	if len(d.wrong) == 1 {
-		return fmt.Errorf("line %d: %s", d.wrong[0].line, d.wrong[0].text)
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d mistakes", len(d.wrong))
-	for i, w := range d.wrong {
-		if i == maxMistakes {
-			b.WriteString("\n  and more")
-			break
-		}
-		fmt.Fprintf(&b, "\n  line %d: %s", w.line, w.text)
-	}
-	return errors.New(b.String())
 }
 
 // places has the line of each setting, by path: "targets", "0", "webhook", "url". The names that

@@ -101,7 +101,7 @@ func parse(ctx context.Context, text []byte, o Options) ([]target.Mapping, func(
 	}
 	if len(d.wrong) > 0 {
 		_ = m.shut()
-		return nil, nil, d.complaint()
+		return nil, nil, d.wrong.Err()
 	}
 	return m.mappings, m.shut, nil
 }
@@ -256,7 +256,7 @@ func readOne(text []byte, what string, value any, o Options, check func() error)
 		}
 	}
 	if len(d.wrong) > 0 {
-		return d.complaint()
+		return d.wrong.Err()
 	}
 	return nil
 }

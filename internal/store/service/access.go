@@ -22,8 +22,8 @@ type Access struct {
 type Facts struct{ LeadingKeys, Attributes bool }
 
 // Accesses returns what an operation asks for: all of it must be allowed. in is the input of the
-// operation's method. Its names may be malformed and its tables missing: the operation itself finds
-// that out afterwards, so that nobody learns without permission which tables exist.
+// operation's method. Its names may be malformed and its tables missing: the operation finds that out
+// later. So a client without permission does not learn which tables exist.
 //
 // An operation on several tables is one Access for each; a transaction is one for each action, as
 // AWS documents it ("IAM policies for transactions").
