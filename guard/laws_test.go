@@ -44,20 +44,25 @@ func (s *subject) broke(format string, args ...any) {
 	s.broken = append(s.broken, fmt.Sprintf(format, args...))
 }
 
+// obey runs a law and returns how it was broken.
+func (s *subject) obey(law func(s *subject)) []string {
+	defer s.stopAll()
+	func() {
+		defer func() {
+			if r := recover(); r != nil && r != (lawBroken{}) {
+				panic(r)
+			}
+		}()
+		law(s)
+	}()
+	return s.broken
+}
+
 // holds checks a law with each strategy, and that it and a check notice each fault.
 func holds(t *testing.T, law func(s *subject), faults ...lawFault) {
 	check := func(t *testing.T, strategy Strategy, patience time.Duration, goes uint64) []string {
 		s := &subject{world: newWorld(t, overHTTP, withWindows), strategy: strategy, patience: patience, goes: goes}
-		defer s.stopAll()
-		func() {
-			defer func() {
-				if r := recover(); r != nil && r != (lawBroken{}) {
-					panic(r)
-				}
-			}()
-			law(s)
-		}()
-		return s.broken
+		return s.obey(law)
 	}
 	for _, strategy := range allStrategies {
 		t.Run(string(strategy), func(t *testing.T) {

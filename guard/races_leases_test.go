@@ -296,3 +296,44 @@ func closed(c <-chan struct{}) bool {
 		return false
 	}
 }
+
+// TestLateChangeOfSchedule: a worker stops in the middle of a change of a schedule. Another takes
+// over and changes the schedule for a later record, and then the first change arrives. The Scheduler
+// has no conditions, so the first worker has to put right what it has done.
+func TestLateChangeOfSchedule(t *testing.T) {
+	for operation, change := range map[string]func(r *race, name string){
+		"UpdateSchedule": func(r *race, name string) { r.put(name, r.sooner) },
+		"DeleteSchedule": func(r *race, name string) { r.remove(name) },
+	} {
+		t.Run(operation, func(t *testing.T) {
+			s := &subject{world: newWorld(t, overHTTP, withWindows), strategy: Schedule, patience: patience}
+			for _, b := range s.obey(func(s *subject) { s.newRace(s.diced(), 0).lateChange(operation, change) }) {
+				t.Error(b)
+			}
+		})
+	}
+}
+
+func (r *race) lateChange(operation string, change func(r *race, name string)) {
+	scheduled := func(ttl string) func() bool {
+		return func() bool {
+			all := r.schedules()
+			return len(all) == 1 && *all[0].ScheduleExpression == epochOf(ttl).UTC().Format("at(2006-01-02T15:04:05)")
+		}
+	}
+	p := newPaused(func(q *request) bool { return q.operation == operation })
+	w := r.startBehind(p.send, amongOthers("a"))
+	defer w.end()
+	r.put("item", r.due)
+	r.within("it has a schedule", w, scheduled(r.due))
+	p.after(1)
+	change(r, "item")
+	r.within("it is in the middle", w, func() bool { return closed(p.held) })
+	other := r.start(amongOthers("b"))
+	r.within("the other has all", other, func() bool { return r.ownedBy("a") == 0 && r.ownedBy("b") > 0 })
+	r.put("item", r.later)
+	r.within("the other has followed", other, scheduled(r.later))
+	close(p.goOn)
+	time.Sleep(50 * time.Millisecond) // for the late request
+	r.finish(w)
+}

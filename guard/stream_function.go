@@ -67,7 +67,9 @@ func (b *batch) run(ctx context.Context, g *Guard) error {
 		}
 		label = stream
 	}
-	err := g.newSchedule().Follow(ctx, label, len(b.records), func(i int) (schedule.News, error) { return newsOf(g.table, &b.records[i]) }, b.tick)
+	err := g.newSchedule().Follow(ctx, schedule.Records{
+		Stream: label, Len: len(b.records), Read: func(i int) (schedule.News, error) { return newsOf(g.table, &b.records[i]) }, Done: b.tick,
+	})
 	if err != nil && ctx.Err() == nil {
 		return err
 	}

@@ -293,18 +293,11 @@ func (x *Strategy) save(ctx context.Context, l *lease.Lease, checkpoint string) 
 func (x *Strategy) items(ctx context.Context, items []map[string]types.AttributeValue) error {
 	ends := make(chan struct{}, len(items))
 	err := strategy.Parallel(ctx, len(items), x.Concurrency, func(ctx context.Context, i int) error {
-		e, has := x.EntryOf(items[i])
-		if has && !x.soon(e) {
-			if err := x.reconcile(ctx, e); err != nil && !x.tooLate(err, e) {
-				return err
-			}
+		end := func() { ends <- struct{}{} }
+		if e, has := x.EntryOf(items[i]); has {
+			return x.found(ctx, e, end)
 		}
-		if has && x.soon(e) {
-			e.Armer = x.attempt(e, func() { ends <- struct{}{} })
-			_, err := x.ArmWithRoom(ctx, e, x.Arm)
-			return err
-		}
-		ends <- struct{}{}
+		end()
 		return nil
 	})
 	if err != nil {
@@ -323,6 +316,23 @@ func (x *Strategy) items(ctx context.Context, items []map[string]types.Attribute
 	return nil
 }
 
+// found makes the schedule of an item that was read, or arms the item. It calls end when nothing
+// remains to be done.
+func (x *Strategy) found(ctx context.Context, e armed.Entry, end func()) error {
+	if !x.soon(e) {
+		err := x.reconcile(ctx, e)
+		if err == nil {
+			end()
+		}
+		if !x.tooLate(err, e) {
+			return err
+		}
+	}
+	e.Armer = x.attempt(e, end)
+	_, err := x.ArmWithRoom(ctx, e, x.Arm)
+	return err
+}
+
 // soon reports whether guard removes the item itself.
 func (s *Strategy) soon(e armed.Entry) bool { return s.DryRun || e.At <= s.Now()+nearMs }
 
@@ -337,25 +347,39 @@ func (s *Strategy) tooLate(err error, e armed.Entry) bool {
 // handle updates the schedules with a page of records. A problem ends guard, since the consumer
 // would retry for ever.
 func (x *Strategy) handle(ctx context.Context, label string, records []consume.Record) error {
-	err := x.Follow(ctx, label, len(records), func(i int) (News, error) { return x.newsOf(&records[i].Record) }, func(i int) { records[i].Done() })
+	err := x.Follow(ctx, Records{
+		Stream: label, Len: len(records), Read: func(i int) (News, error) { return x.newsOf(&records[i].Record) },
+		Done: func(i int) { records[i].Done() }, Held: func(i int) bool { return records[i].Held() },
+	})
 	if p, ok := errors.AsType[*table.Problem](err); ok {
 		x.Fail(p)
 	}
 	return err
 }
 
-// Follow updates the schedules with records of the stream with a label. read returns one of n. Of
-// several records of one item only their sum counts. Follow calls done, perhaps after it has
-// returned, when the Scheduler has the schedule of a record, or the item was removed.
-func (x *Strategy) Follow(ctx context.Context, label string, n int, read func(i int) (News, error), done func(i int)) error {
-	changes, err := x.changes(label, n, read)
+// Records are consecutive records of one shard.
+type Records struct {
+	Stream string // its label
+	Len    int
+	Read   func(i int) (News, error)
+	// Done is called, perhaps after Follow has returned, when the Scheduler has the schedule of a
+	// record, or the item was removed.
+	Done func(i int)
+	// Held reports whether this worker surely has the lease of a record's shard. If not, another
+	// one may have handled later records. Default: it has.
+	Held func(i int) bool
+}
+
+// Follow updates the schedules with records. Of several records of one item only their sum counts.
+func (x *Strategy) Follow(ctx context.Context, r Records) error {
+	changes, err := x.changes(r)
 	if err != nil {
 		return err
 	}
 	return strategy.Parallel(ctx, len(changes), x.Concurrency, func(ctx context.Context, i int) error {
 		return x.follow(ctx, changes[i], func() {
 			for _, n := range changes[i].records {
-				done(n)
+				r.Done(n)
 			}
 		})
 	})
@@ -388,11 +412,11 @@ func (x *Strategy) newsOf(r *streamtypes.Record) (n News, err error) {
 }
 
 // changes gathers records by item, in the order in which the items first occur.
-func (s *Strategy) changes(label string, n int, read func(i int) (News, error)) (all []*change, err error) {
+func (s *Strategy) changes(from Records) (all []*change, err error) {
 	byKey := map[armed.Key]*change{}
 	last := map[*change]News{}
-	for i := range n {
-		r, err := read(i)
+	for i := range from.Len {
+		r, err := from.Read(i)
 		if err != nil {
 			return nil, fmt.Errorf("record %s: %w", r.Sequence, err)
 		}
@@ -416,7 +440,8 @@ func (s *Strategy) changes(label string, n int, read func(i int) (News, error)) 
 		c.same = c.same && s.unchanged(r)
 	}
 	for _, c := range all {
-		c.origin = origin{label, last[c].Sequence}
+		c.origin = origin{from.Stream, last[c].Sequence}
+		c.held = func() bool { return from.Held == nil || from.Held(c.records[0]) }
 		c.e, c.has = s.EntryOf(last[c].New)
 		c.same = c.same && c.has
 	}
@@ -479,18 +504,40 @@ func (s *Strategy) follow(ctx context.Context, c *change, done func()) error {
 		return arm()
 	case c.has:
 		s.Disarm(c.key)
-		if err = s.put(ctx, c.e, c.origin); s.tooLate(err, c.e) {
+		err = s.leased(ctx, c, func() error { return s.put(ctx, c.e, c.origin) })
+		if s.tooLate(err, c.e) {
 			return arm()
 		}
 	default:
 		s.Disarm(c.key)
 		if c.had && !s.DryRun {
-			err = s.remove(ctx, c.key, c.origin)
+			err = s.leased(ctx, c, func() error { return s.remove(ctx, c.key, c.origin) })
 		}
 	}
 	if err == nil {
 		ended = true
 		done()
+	}
+	return err
+}
+
+// leased changes an item's schedule. If this worker has, or may have, lost its lease by then, another
+// one may have handled later records of the item, and this change may have undone what that one has
+// done: the Scheduler has no conditional writes. The schedule is then made for the deadline that the
+// item has now.
+func (s *Strategy) leased(ctx context.Context, c *change, make func() error) error {
+	err := make()
+	if c.held() {
+		return err
+	}
+	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), restoreLimit) // the loss ends ctx
+	defer cancel()
+	e, has, failure := s.current(after, c.key)
+	if has && failure == nil {
+		failure = s.found(after, e, func() {})
+	}
+	if failure != nil {
+		s.Log.Error("a lease was lost while a schedule was changed, and the schedule could not be checked: it may be for an earlier deadline", "table", s.Table.Name, "item", s.Table.KeyJSON(c.key), "error", failure)
 	}
 	return err
 }

@@ -42,7 +42,8 @@ type Options struct {
 //	             possible and none collide
 //	Conditional: it deletes an item only with the TTL value that it was made for
 //	NeverEarly:  its time is the first whole second not before the deadline, in UTC
-//	Ordered:     its description names its record, and no older record changes it
+//	Ordered:     its description names its record, and no older record changes it, unless a worker
+//	             that has lost its lease is slow: that one puts it right
 //	Clean:       it deletes itself after it has fired, also after an update
 type Strategy struct {
 	*strategy.Reader
@@ -67,6 +68,11 @@ const (
 	groupPause     = 100 * time.Millisecond
 	schedulePauses = 5 * time.Second // the longest before a call is made again
 	scheduleLogged = time.Second     // a pause of that length is worth a warning
+	// the most time for a begun write, which is completed also when the strategy ends: it could
+	// arrive after the writes of the next worker else
+	writeLimit = 5 * time.Second
+	// the most time to check a schedule that was changed without the lease
+	restoreLimit = 30 * time.Second
 	// how often others may change a schedule while it is brought in line
 	disagreements = 20
 )
@@ -288,7 +294,7 @@ func deadLetters(t *schedulertypes.Target) string {
 // create creates a schedule. It returns false if there is one of that name.
 func (s *Strategy) create(ctx context.Context, in *scheduler.CreateScheduleInput) (made bool, err error) {
 	for range disagreements {
-		err = s.call(ctx, "CreateSchedule", func() error {
+		err = s.write(ctx, "CreateSchedule", func(ctx context.Context) error {
 			_, err := s.o.Scheduler.CreateSchedule(ctx, in)
 			return err
 		})
@@ -335,7 +341,7 @@ func (s *Strategy) get(ctx context.Context, name string) (there *scheduler.GetSc
 // update replaces a schedule entirely, since an update resets missing fields to their defaults. It
 // returns false if the schedule no longer exists.
 func (s *Strategy) update(ctx context.Context, in *scheduler.CreateScheduleInput) (updated bool, err error) {
-	err = s.call(ctx, "UpdateSchedule", func() error {
+	err = s.write(ctx, "UpdateSchedule", func(ctx context.Context) error {
 		_, err := s.o.Scheduler.UpdateSchedule(ctx, &scheduler.UpdateScheduleInput{
 			GroupName: in.GroupName, Name: in.Name, Description: in.Description, ScheduleExpression: in.ScheduleExpression, ScheduleExpressionTimezone: in.ScheduleExpressionTimezone,
 			FlexibleTimeWindow: in.FlexibleTimeWindow, State: in.State, ActionAfterCompletion: in.ActionAfterCompletion, Target: in.Target,
@@ -358,7 +364,7 @@ func (s *Strategy) remove(ctx context.Context, k armed.Key, o origin) error {
 	if there == nil || err != nil || !o.newer(originOf(aws.ToString(there.Description))) {
 		return err
 	}
-	err = s.call(ctx, "DeleteSchedule", func() error {
+	err = s.write(ctx, "DeleteSchedule", func(ctx context.Context) error {
 		_, err := s.o.Scheduler.DeleteSchedule(ctx, &scheduler.DeleteScheduleInput{GroupName: &s.group, Name: there.Name})
 		return err
 	})
@@ -379,6 +385,15 @@ func isConflict(err error) bool {
 func isNotFound(err error) bool {
 	var missing *schedulertypes.ResourceNotFoundException
 	return errors.As(err, &missing)
+}
+
+// write makes a call that changes a schedule. One that has begun is completed.
+func (s *Strategy) write(ctx context.Context, operation string, call func(ctx context.Context) error) error {
+	return s.call(ctx, operation, func() error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeLimit)
+		defer cancel()
+		return call(ctx)
+	})
 }
 
 // call retries a call until there is a response. It returns errors for conflicts, missing schedules
@@ -418,6 +433,7 @@ type change struct {
 	had     bool        // there was, or may have been, one before them
 	same    bool        // no record has changed it
 	origin  origin
-	fired   []fired // the removals that schedules have made
-	records []int   // their numbers, for done
+	fired   []fired     // the removals that schedules have made
+	records []int       // their numbers, for done
+	held    func() bool // see Records
 }

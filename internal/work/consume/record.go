@@ -23,6 +23,10 @@ func (r Record) Done() {
 	}
 }
 
+// Held reports whether this worker surely has the lease of the record's shard. While it has, no
+// other worker has read this record or a later one.
+func (r Record) Held() bool { return r.reading == nil || r.reading.lease.Held() }
+
 // Sequence returns the record's sequence number.
 func (r Record) Sequence() string {
 	if r.Dynamodb == nil {
