@@ -25,9 +25,9 @@ import (
 // A request's context does not end with its client: a wait for stream records (at most 20 seconds)
 // continues without it.
 //
-// Connections leave the store the file descriptors that it needs. When there are as many as that
-// allows, a new connection takes the place of the longest silent one, or waits. All calls of Serve
-// share the limit.
+// Connections leave the store the file descriptors that it needs; there are at most 20,000, and 8,192
+// over TLS. When there are as many as that allows, a new connection takes the place of the longest
+// silent one, or waits. All calls of Serve share the limits.
 //
 // Serve does not close the database. It may run on several listeners at once.
 func (db *DB) Serve(ctx context.Context, l net.Listener) error {

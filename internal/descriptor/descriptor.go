@@ -10,7 +10,7 @@ const (
 	leastForRest  = 24 // logs, listeners, the connections to targets
 	mostForRest   = 256
 	leastForPeers = 16
-	mostForPeers  = 4096 // each can take 50 KB with a request's headers
+	mostForPeers  = 20_000 // idle ones take 8 KB each
 )
 
 // ForStore returns the number of files that the store may keep open.

@@ -1,12 +1,9 @@
 package program
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"flag"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -22,137 +19,12 @@ import (
 
 var flood = flag.Bool("flood", false, "give TestFlood its full counts and times, and check the latency of the other client")
 
-// floods are the attacks of TestFlood. None needs credentials where none are configured.
-var floods = []struct {
-	name        string
-	full, short int // connections at once
-	attack      func(ctx context.Context, c net.Conn)
-}{
-	{"slow heads", 2000, 200, func(ctx context.Context, c net.Conn) {
-		for _, b := range []byte(announced("ListTables", 2, "")) {
-			if _, err := c.Write([]byte{b}); err != nil || !pause(ctx, 100*time.Millisecond) {
-				return
-			}
-		}
-	}},
-	{"half-sent bodies", 200, 60, func(ctx context.Context, c net.Conn) {
-		const size = 15 << 20
-		if send(c, announced("BatchWriteItem", size, ""), blanks()[:size-64<<10]) {
-			drain(ctx, c)
-		}
-	}},
-	{"half-sent chunks", 200, 60, func(ctx context.Context, c net.Conn) {
-		const size = 15 << 20
-		head := "POST / HTTP/1.1\r\nHost: h\r\nX-Amz-Target: DynamoDB_20120810.BatchWriteItem\r\nTransfer-Encoding: chunked\r\n\r\n"
-		if send(c, head+fmt.Sprintf("%x\r\n", size), blanks()[:size-64<<10]) {
-			drain(ctx, c)
-		}
-	}},
-	{"small bodies without an end", 2000, 400, func(ctx context.Context, c net.Conn) {
-		if send(c, announced("PutItem", 64<<10, ""), blanks()[:63<<10]) {
-			drain(ctx, c)
-		}
-	}},
-	{"unread answers", 200, 60, func(ctx context.Context, c net.Conn) {
-		if send(c, announced("BatchGetItem", len(everyLargeItem), "")+everyLargeItem) {
-			pause(ctx, time.Minute)
-		}
-	}},
-	{"idle connections", 9500, 1000, func(ctx context.Context, c net.Conn) {
-		if send(c, announced("ListTables", 2, "")+"{}") {
-			drain(ctx, c)
-		}
-	}},
-	{"pipelined scans", 50, 10, func(ctx context.Context, c net.Conn) {
-		scan := announced("Scan", len(scanFlooded), "") + scanFlooded
-		if send(c, strings.Repeat(scan, 1000)) {
-			drain(ctx, c)
-		}
-	}},
-	{"gzip bombs", 50, 10, func(ctx context.Context, c net.Conn) {
-		if bomb := gzipBomb(); send(c, announced("ListTables", len(bomb), "Content-Encoding: gzip\r\n"), bomb) {
-			drain(ctx, c)
-		}
-	}},
-	{"large heads", 500, 100, func(ctx context.Context, c net.Conn) {
-		if send(c, announced("ListTables", 2, "X-A: "+strings.Repeat("x", 60<<10)+"\r\n")) {
-			drain(ctx, c)
-		}
-	}},
-}
-
 const (
 	// floodMemory is the most memory of a server under attack, with everything.
 	floodMemory = 512 << 20
 	// floodSlower is how much slower the 99th percentile of the other client's calls may be.
 	floodSlower = 50
-	scanFlooded = `{"TableName":"flooded"}` // its answer has 1 MB
 )
-
-// everyLargeItem asks for 16 MB.
-var everyLargeItem = func() string {
-	var keys []string
-	for n := range 42 {
-		keys = append(keys, fmt.Sprintf(`{"pk":{"S":"%d"}}`, n))
-	}
-	return `{"RequestItems":{"flooded":{"Keys":[` + strings.Join(keys, ",") + `]}}}`
-}()
-
-var gzipBomb = sync.OnceValue(func() []byte {
-	var out bytes.Buffer
-	packer := gzip.NewWriter(&out)
-	for range 1 << 10 {
-		packer.Write(make([]byte, 1<<20))
-	}
-	packer.Close()
-	return out.Bytes()
-})
-
-var blanks = sync.OnceValue(func() []byte { return bytes.Repeat([]byte(" "), 16<<20) })
-
-// announced is the head of a call with a body of so many bytes, and perhaps more lines.
-func announced(operation string, size int, lines string) string {
-	return fmt.Sprintf("POST / HTTP/1.1\r\nHost: h\r\nContent-Type: application/x-amz-json-1.0\r\nX-Amz-Target: DynamoDB_20120810.%s\r\n%sContent-Length: %d\r\n\r\n", operation, lines, size)
-}
-
-func send(c net.Conn, head string, body ...[]byte) bool {
-	for _, part := range append([][]byte{[]byte(head)}, body...) {
-		if _, err := c.Write(part); err != nil {
-			return false
-		}
-	}
-	return true
-}
-
-// drain reads until the server closes the connection.
-func drain(_ context.Context, c net.Conn) { io.Copy(io.Discard, c) }
-
-// attack keeps so many connections to a server busy until ctx is done. It returns the number of
-// connections made.
-func attack(ctx context.Context, address string, connections int, with func(context.Context, net.Conn)) (made int) {
-	var all sync.WaitGroup
-	var mu sync.Mutex
-	for range connections {
-		all.Go(func() {
-			for pause(ctx, 10*time.Millisecond) {
-				c, err := new(net.Dialer).DialContext(ctx, "tcp", address)
-				if err != nil {
-					continue
-				}
-				mu.Lock()
-				made++
-				mu.Unlock()
-				c.(*net.TCPConn).SetReadBuffer(4 << 10)
-				ends := context.AfterFunc(ctx, func() { c.Close() })
-				with(ctx, c)
-				ends()
-				c.Close()
-			}
-		})
-	}
-	all.Wait()
-	return made
-}
 
 // Clients that attack a server in every way that this file knows do not exceed its memory, and
 // another client is served all the while. Afterwards everything is free again.
@@ -188,7 +60,7 @@ func TestFlood(t *testing.T) {
 			}
 			resetPeak(t, s.command.Process.Pid)
 			made := 0
-			during(func(ctx context.Context) { made = attack(ctx, address, connections, f.attack) })
+			during(func(ctx context.Context) { made = attackFrom(ctx, t, address, f.name, connections) })
 			peak, p99 := peakMemory(t, s.command.Process.Pid), percentile(v.took, 99)
 			v.took = nil
 			t.Logf("%d connections at once, %d in all: at most %d MB; p99 %v, %.0f times idle", connections, made, peak>>20, p99, float64(p99)/float64(idle))
@@ -301,4 +173,67 @@ func TestConnectionsLeaveDescriptors(t *testing.T) {
 	if code, err := s.stop(os.Interrupt); err != nil || code != "0" || strings.Contains(s.logged(), "too many open files") {
 		t.Errorf("exited with %s, %v: %.2000s", code, err, s.logged())
 	}
+}
+
+// A client that vanishes without a word, as if its machine had lost its power, keeps its connection for
+// less than a minute. The test runs in a network of its own, from which it removes the client's address.
+func TestVanishedClient(t *testing.T) {
+	const inside, address, limit = "MAYFLY_TEST_NETWORK", "10.9.9.9", time.Minute
+	if !*flood {
+		t.Skip("takes a minute and needs the right to make a network: run it with -flood")
+	}
+	if os.Getenv(inside) == "" {
+		command := exec.Command("unshare", "-rn", os.Args[0], "-test.run", "^TestVanishedClient$", "-test.v", "-flood")
+		command.Env = append(os.Environ(), inside+"=1")
+		out, err := command.CombinedOutput()
+		t.Logf("%s", out)
+		if err != nil {
+			t.Error(err)
+		}
+		return
+	}
+	ip := func(arguments ...string) {
+		t.Helper()
+		if out, err := exec.Command("ip", arguments...).CombinedOutput(); err != nil {
+			t.Fatalf("ip %v: %v: %s", arguments, err, out)
+		}
+	}
+	ip("link", "set", "lo", "up")
+	ip("addr", "add", address+"/32", "dev", "lo")
+	s := serveDir(t, t.TempDir())
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
+	for _, sent := range []string{announced("ListTables", 2, "") + "{}", announced("PutItem", 60<<10, "") + "{"} {
+		c, err := d.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		send(c, sent)
+	}
+	if n := connections(t, s.url); n < 2 {
+		t.Fatalf("%d connections are open", n)
+	}
+	ip("addr", "del", address+"/32", "dev", "lo")
+	began := time.Now()
+	for connections(t, s.url) > 1 { // the test's own
+		if time.Since(began) > limit {
+			t.Fatalf("after %v, the server still has its connections", time.Since(began))
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	t.Logf("the server has noticed after %v", time.Since(began))
+}
+
+// connections returns how many connections a server has.
+func connections(t *testing.T, url string) (n int) {
+	t.Helper()
+	_, metrics, err := exchange(http.MethodGet, url+"/metrics", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(metrics, "\nmayfly_connections ")
+	if _, err := fmt.Sscan(after, &n); err != nil {
+		t.Fatal(err)
+	}
+	return n
 }

@@ -13,7 +13,7 @@ import (
 
 // TestMain runs the tests in a program with all parts, beside three programs: mayfly and
 // mayfly-full, which have all parts, and mayfly-small, which has none, as the mayfly of a user. Scripts
-// have fetch, too.
+// have fetch, too, and TestFlood has attack.
 func TestMain(m *testing.M) {
 	program.SetParts(full.Parts())
 	testscript.Main(tests{m}, map[string]func(){
@@ -21,6 +21,7 @@ func TestMain(m *testing.M) {
 		"mayfly-full":  func() { program.Main(full.Parts()) },
 		"mayfly-small": func() { program.Main(program.Parts{}) },
 		"fetch":        program.Fetch,
+		"attack":       program.Attack,
 	})
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	roomMin  = 4 << 10                   // bytes of a connection's first buffer
+	roomMin  = headMax                   // bytes of a connection's first buffer
 	roomKept = intake.SmallMax + headMax // bytes of a pooled buffer, for a small body and its head
 )
 
@@ -269,7 +269,7 @@ func (c *conn) arm(deadline time.Time) {
 	c.SetReadDeadline(deadline) // if it fails, the next read fails too
 }
 
-// makeRoom makes room for more bytes of a head; admit makes that of a body. It drops the room of the
+// makeRoom makes room for more bytes of a head; admit does so for a body. It drops the room of the
 // previous request's body.
 func (c *conn) makeRoom() {
 	pending := c.in[c.start:c.end]
@@ -277,9 +277,6 @@ func (c *conn) makeRoom() {
 	case c.head.size == 0 && len(pending) < len(c.small):
 		c.start, c.end = 0, copy(c.small, pending)
 		c.free()
-		return
-	case len(pending) == len(c.in):
-		c.grow(headMax, nil)
 		return
 	case c.start == 0:
 		return
@@ -323,5 +320,5 @@ func (c *conn) handOver() {
 	c.free()
 	c.SetDeadline(time.Time{}) // net/http sets its own; if this fails, so does the next read
 	c.state.Store(receiving)
-	c.server.handed.pass(newHandedConn(c.peer, unread))
+	c.server.hand(c.peer, newHandedConn(c.peer, unread))
 }

@@ -21,24 +21,31 @@ import (
 // Without a silent one, the new connection waits. The address of another machine (in IPv6 its
 // network, of 64 bits) has at most three quarters of the places, so that others can connect.
 type Connections struct {
-	limit   int
-	closed  atomic.Int64 // silent ones, for the place
-	refused atomic.Int64 // because of their address's share
+	limit int
+	// see the constants of these names; tests have fewer
+	handedMost, secureMost int
+	headsMost              int64
+	closed                 atomic.Int64 // silent ones, for the place
+	refused                atomic.Int64 // because of their address's share
 	// until then no address with a full share is searched, in Unix nanoseconds; there is at most one
-	paused atomic.Int64
-	freed  chan struct{}
+	paused  atomic.Int64
+	heads   atomic.Int64  // their estimated bytes: see headsMost
+	handing chan struct{} // has an element while a connection looks for a place in net/http
+	freed   chan struct{}
 
 	mu struct {
 		sync.Mutex
 		peers     map[*peer]struct{}
 		addresses map[string]int      // connections by the client's address
 		http2     map[*tls.Conn]*peer // those that net/http knows by another name
+		handed    int                 // connections of net/http
+		secure    int                 // connections over TLS
 	}
 }
 
 // NewConnections returns a limit of so many connections, at least one.
 func NewConnections(limit int) *Connections {
-	c := &Connections{limit: max(limit, 1), freed: make(chan struct{}, 1)}
+	c := &Connections{limit: max(limit, 1), handedMost: handedMost, secureMost: secureMost, headsMost: headsMost, freed: make(chan struct{}, 1), handing: make(chan struct{}, 1)}
 	c.mu.peers, c.mu.addresses, c.mu.http2 = map[*peer]struct{}{}, map[string]int{}, map[*tls.Conn]*peer{}
 	return c
 }
@@ -88,6 +95,7 @@ type peer struct {
 	// when it was accepted, last answered, or began to send a request in parts, in Unix nanoseconds
 	since  atomic.Int64
 	served atomic.Bool // a request has succeeded
+	handed atomic.Bool // net/http has it
 	ended  sync.Once
 }
 
@@ -168,13 +176,15 @@ func (p *peer) closeIf(state int32) bool {
 // connection's address has too many, or if ctx is done before.
 func (c *Connections) place(ctx context.Context, p *peer) bool {
 	for {
-		placed, tooMany := c.tryPlace(p)
+		placed, tooMany, tooManySecure := c.tryPlace(p)
 		now := p.server.Now()
 		searched := !tooMany || now.UnixNano() >= c.paused.Load()
 		switch {
 		case placed:
 			return true
-		case searched && c.closeSilent(p, tooMany) > 0:
+		case searched && c.closeSilent(now, func(other *peer) bool {
+			return (!tooMany || other.from == p.from) && (!tooManySecure || other.secure != nil)
+		}) > 0:
 		case tooMany:
 			if searched {
 				c.paused.Store(now.Add(searchPause).UnixNano())
@@ -189,29 +199,39 @@ func (c *Connections) place(ctx context.Context, p *peer) bool {
 	}
 }
 
-// tryPlace puts a connection in a free place. tooMany reports that its address has used up its share.
-func (c *Connections) tryPlace(p *peer) (placed, tooMany bool) {
+// secureMost is the most connections over TLS: one takes 30 KB, others 8.
+const secureMost = 8192
+
+// tryPlace puts a connection in a free place. tooMany reports that its address has used up its share,
+// tooManySecure that there are secureMost.
+func (c *Connections) tryPlace(p *peer) (placed, tooMany, tooManySecure bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !p.here && c.mu.addresses[p.from] >= c.limit-c.limit/4 {
-		return false, true
+		return false, true, false
+	}
+	if p.secure != nil && c.mu.secure >= c.secureMost {
+		return false, false, true
 	}
 	if len(c.mu.peers) >= c.limit {
-		return false, false
+		return false, false, false
+	}
+	if p.secure != nil {
+		c.mu.secure++
 	}
 	p.since.Store(p.server.Now().UnixNano())
 	c.mu.peers[p] = struct{}{}
 	c.mu.addresses[p.from]++
-	return true, false
+	return true, false, false
 }
 
-// closeSilent closes silent connections, of all clients or only of a new connection's address, and
-// returns how many. It closes several at once, since it has to look at all.
-func (c *Connections) closeSilent(of *peer, own bool) (n int) {
-	latest := of.server.Now().Add(-silentFor).UnixNano()
+// closeSilent closes silent connections, of those that a condition selects, and returns how many. It
+// closes several at once, since it has to look at all.
+func (c *Connections) closeSilent(now time.Time, of func(*peer) bool) (n int) {
+	latest := now.Add(-silentFor).UnixNano()
 	var silent []*peer
 	c.each(func(p *peer) {
-		if (!own || p.from == of.from) && p.state.Load() <= receiving && p.since.Load() <= latest {
+		if p.state.Load() <= receiving && p.since.Load() <= latest && of(p) {
 			silent = append(silent, p)
 		}
 	})
@@ -274,6 +294,12 @@ func (c *Connections) remove(p *peer) {
 	}
 	delete(c.mu.peers, p)
 	delete(c.mu.http2, p.secure)
+	if p.handed.Load() {
+		c.mu.handed--
+	}
+	if p.secure != nil {
+		c.mu.secure--
+	}
 	if c.mu.addresses[p.from]--; c.mu.addresses[p.from] == 0 {
 		delete(c.mu.addresses, p.from)
 	}

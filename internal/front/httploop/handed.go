@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+
+	"github.com/mayflydb/mayfly/internal/clock"
 )
 
 // handedListener is a listener whose connections come from the loop; net/http accepts them.
@@ -51,6 +53,54 @@ func (l *handedListener) Close() error {
 
 // Addr returns the address of the loop's listener.
 func (l *handedListener) Addr() net.Addr { return l.addr }
+
+// handedMost is the most connections of net/http, each of which may take 50 KB with the headers of a
+// request. An idle one of the loop takes 8 KB.
+const handedMost = 2048
+
+// hand passes a connection to net/http. If net/http has as many as it may, a silent one of them is
+// closed for it; without one, it waits as long as a client may take for a request's headers.
+func (s *server) hand(p *peer, as net.Conn) {
+	if s.Connections.tryHand(p) || s.waitToHand(p) {
+		s.handed.pass(as)
+		return
+	}
+	p.cut()
+}
+
+// waitToHand waits until tryHand succeeds. One connection after another looks for a place, so that a
+// thousand do not search at once.
+func (s *server) waitToHand(p *peer) bool {
+	ctx, cancel := context.WithTimeout(s.requests, headerLimit)
+	defer cancel()
+	c := s.Connections
+	select {
+	case c.handing <- struct{}{}:
+		defer func() { <-c.handing }()
+	case <-ctx.Done():
+	}
+	for ctx.Err() == nil && p.state.Load() != closed && !s.stopping.Load() {
+		if c.tryHand(p) {
+			return true
+		}
+		if c.closeSilent(s.Now(), func(p *peer) bool { return p.handed.Load() }) == 0 {
+			clock.Pause(searchPause, ctx.Done())
+		}
+	}
+	return false
+}
+
+// tryHand counts a connection as one of net/http, unless those are too many.
+func (c *Connections) tryHand(p *peer) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, placed := c.mu.peers[p]; !placed || c.mu.handed >= c.handedMost {
+		return false
+	}
+	c.mu.handed++
+	p.handed.Store(true)
+	return true
+}
 
 // handedConn is a connection with bytes that were read and are unread again.
 type handedConn struct {
@@ -112,6 +162,14 @@ func (s *server) paced(next http.Handler) http.Handler {
 			return
 		}
 		p.begin()
+		if r.ProtoMajor == 2 {
+			head := headBytes(r.Header)
+			defer p.of.heads.Add(-head)
+			if p.of.heads.Add(head) > p.of.headsMost {
+				writeUnavailable(out)
+				return
+			}
+		}
 		if r.ProtoMajor == 1 { // HTTP/2 has several requests at once, and a stream ends at its deadline
 			out.extend() // for "100 Continue"
 			if r.Body != http.NoBody {
@@ -122,6 +180,30 @@ func (s *server) paced(next http.Handler) http.Handler {
 		next.ServeHTTP(out, r)
 		p.answered(s.Now(), !out.failed)
 	})
+}
+
+// headsMost is the most memory of the heads of all requests over HTTP/2 that run or wait. A client
+// may begin 100 requests on each connection, with 16 KB of headers each, and end none.
+const headsMost = 64 << 20
+
+// headBytes estimates the memory of a request over HTTP/2, without its body.
+func headBytes(h http.Header) int64 {
+	const request, field = 8 << 10, 64
+	size := request
+	for name, values := range h {
+		for _, value := range values {
+			size += field + len(name) + len(value)
+		}
+	}
+	return int64(size)
+}
+
+// writeUnavailable answers a request for which there is no room, in a form that SDKs can read. They
+// try again.
+func writeUnavailable(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+	w.WriteHeader(http.StatusServiceUnavailable)
+	io.WriteString(w, `{"__type":"com.amazon.coral.service#ServiceUnavailable","message":"The server has no memory for more requests at present. Try again."}`+"\n")
 }
 
 // begin marks the connection as busy, unless it is closed already.

@@ -20,7 +20,8 @@ const (
 
 const (
 	requestLine = "POST / HTTP/1.1\r\n"
-	headMax     = 8 << 10 // bytes of a plain request's head
+	headMax     = 4 << 10 // bytes of a plain request's head; SDKs send about 1 KB, and 2 with a session token
+	fieldsMax   = 64      // header lines of a plain request
 	// bytes of a plain request's body, the API's limit; net/http reads longer ones
 	bodyMax = 16 << 20
 )
@@ -133,7 +134,7 @@ func (h *head) readFields(lines string) (ok bool) {
 			return false
 		}
 		name, value := line[:colon], strings.Trim(line[colon+1:], " \t")
-		if !all(name, inName) || !all(value, inValue) || !h.understand(name, value) {
+		if len(h.fields.names) == fieldsMax || !all(name, inName) || !all(value, inValue) || !h.understand(name, value) {
 			return false
 		}
 		h.fields.add(name, value)

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -51,6 +52,59 @@ func TestLongestSilentIsClosed(t *testing.T) {
 			t.Errorf("%d were closed, and %d are open", n, b.connections.Open())
 		}
 	})
+}
+
+// net/http has a part of the connections. A new one of its kind takes the place of the longest silent
+// of them, and waits until there is one, as long as a client may take for its headers.
+func TestHandedAreFew(t *testing.T) {
+	limited(t, 10, nil, nil, func(b *bench) {
+		b.connections.handedMost = 2
+		options := raw("OPTIONS / HTTP/1.1", "Host: h")
+		looped, first, second, third := b.connect(), b.connect(), b.connect(), b.connect()
+		for _, c := range []*client{looped, first, second} {
+			request := options
+			if c == looped {
+				request = post("x")
+			}
+			c.send(request)
+			c.answer()
+		}
+		third.send(options)
+		if start := time.Now(); true {
+			third.answer()
+			if wait := time.Since(start); wait < silentFor || wait > silentFor+searchPause {
+				t.Errorf("the third waited %v for a silent one", wait)
+			}
+		}
+		if n := b.connections.Open(); n != 3 || looped.isClosed() || first.isClosed() == second.isClosed() {
+			t.Errorf("%d are open, and closed are %v %v %v", n, looped.isClosed(), first.isClosed(), second.isClosed())
+		}
+	})
+	limited(t, 10, nil, nil, func(b *bench) {
+		b.connections.handedMost = 0
+		c := b.connect()
+		c.send(raw("OPTIONS / HTTP/1.1", "Host: h"))
+		c.wantClosed(headerLimit, headerLimit+searchPause)
+		if n := b.connections.Open(); n != 0 {
+			t.Errorf("%d are open", n)
+		}
+	})
+}
+
+// A request with more lines than clients send takes no room in the loop.
+func TestManyFieldsAreHanded(t *testing.T) {
+	for _, test := range []struct {
+		lines  int
+		looped int64
+	}{{fieldsMax - 5, 1}, {fieldsMax + 1, 0}} {
+		limited(t, 10, nil, nil, func(b *bench) {
+			c := b.connect()
+			c.send(post("x", slices.Repeat([]string{"X-A: b"}, test.lines)...))
+			if status, _, _ := c.answer(); status != http.StatusOK || b.looped.Load() != test.looped {
+				t.Errorf("%d lines: %d, by the loop %d times", test.lines, status, b.looped.Load())
+			}
+		})
+	}
 }
 
 // Connections that never had an answer, and those with half a request, make place before others.

@@ -287,3 +287,84 @@ func TestSlowReaderOverTLS(t *testing.T) {
 		}
 	})
 }
+
+// Connections over TLS have a part of the places, because they take more memory. A new one takes the
+// place of a silent one of them.
+func TestSecureAreFewer(t *testing.T) {
+	limited(t, 10, nil, nil, func(b *bench) {
+		b.connections.secureMost = 2
+		plain := b.connect()
+		first, second := b.secured(b.connectSecure("a")), b.secured(b.connectSecure("b"))
+		time.Sleep(silentFor)
+		second.send(post("x"))
+		second.answer()
+		b.secured(b.connectSecure("c"))
+		if n := b.connections.Open(); n != 3 || plain.isClosed() || !first.isClosed() || second.isClosed() {
+			t.Errorf("%d are open, and closed are %v %v %v", n, plain.isClosed(), first.isClosed(), second.isClosed())
+		}
+	})
+}
+
+// The heads of requests over HTTP/2 have a budget. Beyond it a request is refused at once; when others
+// have ended, there is room again.
+func TestHeadsOverHTTP2(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, client := testTLS()
+	client.NextProtos = []string{"h2"}
+	connections := NewConnections(4)
+	const head, fit, more = 10_000, 5, 20
+	connections.headsMost = fit*(head+10_000) + 10_000
+	started, release := make(chan struct{}, fit+more), make(chan struct{})
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() {
+		served <- Serve(ctx, tls.NewListener(listener, server), Options{
+			Fallback: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { started <- struct{}{}; <-release }),
+			Now:      time.Now, Logger: slog.New(slog.DiscardHandler), Connections: connections,
+		})
+	}()
+	caller := http.Client{Transport: &http.Transport{TLSClientConfig: client, ForceAttemptHTTP2: true}}
+	call := func() (int, string) {
+		request, err := http.NewRequest(http.MethodPost, "https://"+listener.Addr().String(), strings.NewReader("hello"))
+		if err != nil {
+			return 0, err.Error()
+		}
+		request.Header.Set("X-A", strings.Repeat("x", head))
+		answer, err := caller.Do(request)
+		if err != nil {
+			return 0, err.Error()
+		}
+		defer answer.Body.Close()
+		text, _ := io.ReadAll(answer.Body)
+		return answer.StatusCode, string(text)
+	}
+	var waiting sync.WaitGroup
+	for range fit {
+		waiting.Go(func() {
+			if status, text := call(); status != http.StatusOK {
+				t.Errorf("one with room: %d %s", status, text)
+			}
+		})
+	}
+	for range fit {
+		<-started
+	}
+	for range more {
+		if status, text := call(); status != http.StatusServiceUnavailable || !strings.Contains(text, "#ServiceUnavailable") {
+			t.Errorf("one without room: %d %s", status, text)
+		}
+	}
+	close(release)
+	waiting.Wait()
+	if status, text := call(); status != http.StatusOK || connections.heads.Load() != 0 {
+		t.Errorf("afterwards: %d %s, and heads of %d bytes", status, text, connections.heads.Load())
+	}
+	caller.CloseIdleConnections()
+	stop()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}

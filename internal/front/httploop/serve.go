@@ -184,9 +184,9 @@ func (s *server) serve(p *peer) {
 		p.Close()
 	case p.secure != nil && p.secure.ConnectionState().NegotiatedProtocol == "h2":
 		s.Connections.rename(p)
-		s.handed.pass(p.secure) // net/http serves HTTP/2 only on a connection of this type
+		s.hand(p, p.secure) // net/http serves HTTP/2 only on a connection of this type
 	case s.Do == nil:
-		s.handed.pass(newHandedConn(p, nil))
+		s.hand(p, newHandedConn(p, nil))
 	default:
 		newConn(p).serve()
 	}
