@@ -60,18 +60,20 @@ func parseHeader(header string, headers Headers) (*signature, error) {
 	s := new(signature)
 	s.algorithm, _, _ = strings.Cut(header, " ")
 	malformed := ""
-	for part := range strings.FieldsFuncSeq(header[len(s.algorithm):], func(c rune) bool { return c == ',' || c == ' ' }) {
-		name, value, found := strings.Cut(part, "=")
-		if !found && malformed == "" {
-			malformed = part
-		}
-		switch name {
-		case "Credential":
-			s.credential = value
-		case "SignedHeaders":
-			s.signedHeaders = splitNames(value)
-		case "Signature":
-			s.hex = value
+	for list := range strings.SplitSeq(header[len(s.algorithm):], ",") { // faster than one split by both
+		for part := range strings.SplitSeq(list, " ") {
+			name, value, found := strings.Cut(part, "=")
+			if !found && malformed == "" {
+				malformed = part
+			}
+			switch name {
+			case "Credential":
+				s.credential = value
+			case "SignedHeaders":
+				s.signedHeaders = splitNames(value)
+			case "Signature":
+				s.hex = value
+			}
 		}
 	}
 	s.date = first(headers, "X-Amz-Date")

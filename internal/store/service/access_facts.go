@@ -22,7 +22,7 @@ func (f accessFacts) get(a *Access, in *GetItemInput) {
 	a.ReturnCapacity = in.ReturnConsumedCapacity.V
 	f.keys(a, in.TableName.V, in.Key)
 	if f.Attributes {
-		if p, err := getProjection(in); err == nil {
+		if p, err := keep(&in.compiled, in, getProjection); err == nil {
 			a.add(p.Attributes()...)
 		}
 	}
@@ -94,7 +94,7 @@ func (f accessFacts) query(a *Access, in *QueryInput) {
 	if f.Facts == (Facts{}) {
 		return
 	}
-	q, err := compileQuery(in)
+	q, err := keep(&in.compiled, in, compileQuery)
 	if err != nil {
 		return
 	}

@@ -4,7 +4,35 @@ import (
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
+	"github.com/mayflydb/mayfly/internal/store/expr"
 )
+
+// compiled holds the compiled expressions of a request between the decision of policies on attributes
+// and the operation, which takes them.
+type compiled[T any] struct {
+	done  bool
+	value T
+	err   error
+}
+
+// keep compiles the expressions of a request and keeps them for its operation.
+func keep[In, T any](c *compiled[T], in *In, compile func(*In) (T, error)) (T, error) {
+	if !c.done {
+		c.value, c.err = compile(in)
+		c.done = true
+	}
+	return c.value, c.err
+}
+
+// take returns what was kept, or compiles now. The next operation with the same input compiles anew.
+func take[In, T any](c *compiled[T], in *In, compile func(*In) (T, error)) (T, error) {
+	if !c.done {
+		return compile(in)
+	}
+	kept := *c
+	*c = compiled[T]{}
+	return kept.value, kept.err
+}
 
 // Opt is a member that may be absent from a request. The wire leaves absent and JSON null members
 // unset.
@@ -108,6 +136,8 @@ type GetItemInput struct {
 	ConsistentRead         Opt[bool]
 	ReturnConsumedCapacity Opt[string]
 	Expired                Expired // from X-Mayfly-Expired
+
+	compiled compiled[*expr.Projection]
 }
 
 type GetItemOutput struct {
@@ -156,6 +186,8 @@ type QueryInput struct {
 	ExclusiveStartKey      ItemArg
 	ReturnConsumedCapacity Opt[string]
 	Expired                Expired // from X-Mayfly-Expired
+
+	compiled compiled[*query]
 }
 
 type ScanInput struct {

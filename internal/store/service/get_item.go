@@ -17,7 +17,7 @@ func (s *Service) GetItem(ctx context.Context, in *GetItemInput) (*GetItemOutput
 	if err != nil {
 		return nil, err
 	}
-	projection, err := getProjection(in)
+	projection, err := take(&in.compiled, in, getProjection)
 	if err != nil {
 		return nil, err
 	}

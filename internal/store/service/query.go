@@ -13,7 +13,7 @@ func (s *Service) Query(ctx context.Context, in *QueryInput) (*PageOutput, error
 	if err != nil {
 		return nil, err
 	}
-	q, err := compileQuery(in)
+	q, err := take(&in.compiled, in, compileQuery)
 	if err != nil {
 		return nil, err
 	}
