@@ -283,7 +283,8 @@ type Unmapped int
 const (
 	// UnmappedDefault is UnmappedAccept in memory and UnmappedRefuse with a directory.
 	UnmappedDefault Unmapped = iota
-	// UnmappedAccept: each delivery becomes an item of the table "mayfly.recorded", for a day.
+	// UnmappedAccept: each delivery becomes an item of the table "mayfly.recorded", for a day. Beyond
+	// 10,000 of them or 64 MB in a day, they stay for a minute.
 	UnmappedAccept
 	// UnmappedRefuse: schedules, rules and triggers with such an ARN are refused, with advice.
 	// Deliveries of those accepted earlier become dead letters.

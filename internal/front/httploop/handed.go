@@ -54,8 +54,8 @@ func (l *handedListener) Close() error {
 // Addr returns the address of the loop's listener.
 func (l *handedListener) Addr() net.Addr { return l.addr }
 
-// handedMost is the most connections of net/http, each of which may take 50 KB with the headers of a
-// request. An idle one of the loop takes 8 KB.
+// handedMost is the most connections of net/http. Each may take 50 KB with a request's headers; an idle
+// one of the loop takes 8.
 const handedMost = 2048
 
 // hand passes a connection to net/http. If net/http has as many as it may, a silent one of them is
@@ -156,6 +156,11 @@ func (s *server) paced(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		out := &pacedWriter{ResponseWriter: w, server: s, control: http.NewResponseController(w)}
 		defer out.extend() // for the part that net/http sends when the handler has returned
+		if len(r.TransferEncoding) > 0 {
+			// There may be a Content-Length too, which net/http drops. A proxy that goes by it finds the next
+			// request elsewhere, so none may follow: RFC 9112, section 6.1.
+			w.Header().Set("Connection", "close")
+		}
 		p, _ := r.Context().Value(peerKey{}).(*peer)
 		if p == nil { // net/http serves the connection without the loop
 			next.ServeHTTP(out, r)

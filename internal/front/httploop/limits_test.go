@@ -91,6 +91,21 @@ func TestHandedAreFew(t *testing.T) {
 	})
 }
 
+// Nothing is read after a chunked request: a proxy that goes by its Content-Length, which net/http does
+// not show, may see another request in its body.
+func TestChunkedEndsConnection(t *testing.T) {
+	limited(t, 10, nil, nil, func(b *bench) {
+		c := b.connect()
+		c.send(raw("POST / HTTP/1.1", "Host: h", "Content-Length: 3", "Transfer-Encoding: chunked") + "2\r\n{}\r\n0\r\n\r\n" + post("smuggled"))
+		if status, _, last := c.answer(); status != http.StatusOK || !last {
+			t.Errorf("%d, the last: %v", status, last)
+		}
+		if n := b.looped.Load() + b.passed.Load(); n != 1 {
+			t.Errorf("%d requests were read", n)
+		}
+	})
+}
+
 // A request with more lines than clients send takes no room in the loop.
 func TestManyFieldsAreHanded(t *testing.T) {
 	for _, test := range []struct {

@@ -34,11 +34,16 @@ const (
 //	parameters  S  JSON of the target's parameters, unless empty
 //	attributes  M  of a dead letter
 //	recorded    N  the instant of the recording, in epoch seconds
-//	gone        N  the deadline: the TTL attribute
+//	gone        N  the deadline: the TTL attribute, a day after that or, of many deliveries, a minute
 const RecordedTable = "mayfly.recorded"
 
+// Deliveries are recorded for a day. Those beyond manyMost or manyBytes in a day stay only a moment, so
+// that a schedule of every 10 milliseconds does not fill the disk, or the memory of a server without one.
 const (
 	retention     = 24 * time.Hour
+	manyMost      = 10_000
+	manyBytes     = 64 << 20
+	retentionMany = time.Minute
 	recordBatch   = 25 // the limit of BatchWriteItem
 	recordBodyMax = 256 << 10
 )
@@ -53,7 +58,10 @@ type Recorder struct {
 
 	mu struct {
 		sync.Mutex
-		made bool
+		made  bool
+		day   time.Time // when the counts began
+		count int
+		bytes int
 	}
 }
 
@@ -65,15 +73,29 @@ func (r *Recorder) Lane() *deliver.Lane {
 // Deliver records deliveries. A batch of them fails together.
 func (r *Recorder) Deliver(ctx context.Context, deliveries []target.Delivery) []error {
 	results := make([]error, len(deliveries))
-	for first := 0; first < len(deliveries); first += recordBatch {
-		batch := deliveries[first:min(first+recordBatch, len(deliveries))]
-		if err := r.record(ctx, batch); err != nil {
-			for i := range batch {
-				results[first+i] = err
+	for first := 0; first < len(deliveries); {
+		end := first + batchOf(deliveries[first:])
+		if err := r.record(ctx, deliveries[first:end]); err != nil {
+			for i := first; i < end; i++ {
+				results[i] = err
 			}
 		}
+		first = end
 	}
 	return results
+}
+
+// batchOf returns how many deliveries fit into one call. A byte of a body may become six of JSON.
+func batchOf(deliveries []target.Delivery) (n int) {
+	const bytesMax = 2 << 20 // the limit of a call is 16 MB
+	bytes := 0
+	for n < min(len(deliveries), recordBatch) {
+		if bytes += min(len(deliveries[n].Body), recordBodyMax); n > 0 && bytes > bytesMax {
+			break
+		}
+		n++
+	}
+	return n
 }
 
 func (r *Recorder) record(ctx context.Context, deliveries []target.Delivery) error {
@@ -87,7 +109,9 @@ func (r *Recorder) record(ctx context.Context, deliveries []target.Delivery) err
 		d := &deliveries[i]
 		if key := [2]string{d.TargetARN, d.ID}; !seen[key] {
 			seen[key] = true
-			requests = append(requests, types.WriteRequest{PutRequest: &types.PutRequest{Item: recordedItem(d, now)}})
+			item := recordedItem(d, now)
+			item["gone"] = attr.Seconds(now.Add(r.stay(now, min(len(d.Body), recordBodyMax))))
+			requests = append(requests, types.WriteRequest{PutRequest: &types.PutRequest{Item: item}})
 		}
 	}
 	out, err := r.DB.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{RecordedTable: requests}})
@@ -98,6 +122,21 @@ func (r *Recorder) record(ctx context.Context, deliveries []target.Delivery) err
 		return &target.Error{Code: "ThrottlingException", Message: fmt.Sprintf("%d of %d deliveries were not recorded", n, len(requests)), Throttled: true}
 	}
 	return nil
+}
+
+// stay returns how long a delivery with a body of so many bytes stays recorded.
+func (r *Recorder) stay(now time.Time, body int) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now.Sub(r.mu.day).Abs() >= retention {
+		r.mu.day, r.mu.count, r.mu.bytes = now, 0, 0
+	}
+	if r.mu.count >= manyMost || r.mu.bytes >= manyBytes {
+		return retentionMany
+	}
+	r.mu.count++
+	r.mu.bytes += body
+	return retention
 }
 
 func (r *Recorder) makeTable(ctx context.Context) error {
@@ -119,7 +158,6 @@ func recordedItem(d *target.Delivery, now time.Time) map[string]types.AttributeV
 		"id":       attr.S(d.ID),
 		"time":     attr.S(d.Time.UTC().Format(time.RFC3339Nano)),
 		"recorded": attr.Seconds(now),
-		"gone":     attr.Seconds(now.Add(retention)),
 	}
 	body := d.Body
 	if len(body) > recordBodyMax {

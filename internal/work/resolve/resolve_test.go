@@ -218,6 +218,64 @@ func TestRecorder(t *testing.T) {
 	}
 }
 
+// Of many deliveries, or large ones, the first of a day stay that long, and the others a minute.
+func TestRecorderOfMany(t *testing.T) {
+	for name, test := range map[string]struct{ deliveries, body, day int }{"many": {10_100, 1, 10_000}, "large": {300, 256 << 10, 256}} {
+		t.Run(name, func(t *testing.T) {
+			db, err := mayfly.Open("", mayfly.Options{Frozen: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			r := &resolve.Recorder{DB: db.DynamoDB(), Now: db.Clock().Now}
+			record := func(prefix string, n int) {
+				t.Helper()
+				var some []target.Delivery
+				for i := range n {
+					some = append(some, target.Delivery{ID: fmt.Sprint(prefix, i), TargetARN: "arn:t", Body: make([]byte, test.body)})
+				}
+				for i, err := range r.Deliver(t.Context(), some) {
+					if err != nil {
+						t.Fatal(i, err)
+					}
+				}
+			}
+			advance := func(d time.Duration) {
+				t.Helper()
+				if _, err := db.Clock().Advance(t.Context(), d); err != nil {
+					t.Fatal(err)
+				}
+			}
+			count := func() (n int) {
+				t.Helper()
+				pages := dynamodb.NewScanPaginator(db.DynamoDB(), &dynamodb.ScanInput{TableName: aws.String(resolve.RecordedTable), Select: types.SelectCount})
+				for pages.HasMorePages() {
+					page, err := pages.NextPage(t.Context())
+					if err != nil {
+						t.Fatal(err)
+					}
+					n += int(page.Count)
+				}
+				return n
+			}
+			record("a", test.deliveries)
+			if n := count(); n != test.deliveries {
+				t.Errorf("%d are recorded at first", n)
+			}
+			advance(time.Minute)
+			if n := count(); n != test.day {
+				t.Errorf("%d stay", n)
+			}
+			advance(24*time.Hour - time.Minute)
+			record("b", 10)
+			advance(time.Hour)
+			if n := count(); n != 10 {
+				t.Errorf("on the next day, %d stay", n)
+			}
+		})
+	}
+}
+
 // A failed call fails all its deliveries, and the next call creates the table.
 func TestRecorderFails(t *testing.T) {
 	db, err := mayfly.Open("", mayfly.Options{Frozen: true})
