@@ -207,7 +207,11 @@ const secureMost = 8192
 func (c *Connections) tryPlace(p *peer) (placed, tooMany, tooManySecure bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !p.here && c.mu.addresses[p.from] >= c.limit-c.limit/4 {
+	places := c.limit
+	if p.secure != nil {
+		places = min(places, c.secureMost)
+	}
+	if !p.here && c.mu.addresses[p.from] >= places-places/4 {
 		return false, true, false
 	}
 	if p.secure != nil && c.mu.secure >= c.secureMost {

@@ -289,8 +289,20 @@ func TestSlowReaderOverTLS(t *testing.T) {
 }
 
 // Connections over TLS have a part of the places, because they take more memory. A new one takes the
-// place of a silent one of them.
+// place of a silent one of them. An address has three quarters of the part.
 func TestSecureAreFewer(t *testing.T) {
+	limited(t, 100, nil, nil, func(b *bench) {
+		b.connections.secureMost = 4
+		for range 3 {
+			b.secured(b.connectSecure("a"))
+		}
+		refused := &client{Conn: b.connectSecure("a"), bench: b}
+		refused.in = bufio.NewReader(refused)
+		if n := b.connections.Refused(); n != 1 || !refused.isClosed() {
+			t.Errorf("%d were refused", n)
+		}
+		b.secured(b.connectSecure("b"))
+	})
 	limited(t, 10, nil, nil, func(b *bench) {
 		b.connections.secureMost = 2
 		plain := b.connect()
