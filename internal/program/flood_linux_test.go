@@ -176,11 +176,26 @@ func TestConnectionsLeaveDescriptors(t *testing.T) {
 }
 
 // A client that vanishes without a word, as if its machine had lost its power, keeps its connection for
-// less than a minute. The test runs in a network of its own, from which it removes the client's address.
+// less than a minute. With -flood, the test runs in a network of its own, from which it removes the
+// client's address; that needs the right to make one. Otherwise it looks at the timer of the system that
+// sends the probes.
 func TestVanishedClient(t *testing.T) {
 	const inside, address, limit = "MAYFLY_TEST_NETWORK", "10.9.9.9", time.Minute
 	if !*flood {
-		t.Skip("takes a minute and needs the right to make a network: run it with -flood")
+		s := serveDir(t, t.TempDir())
+		c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		send(c, announced("ListTables", 2, "")+"{}")
+		if connections(t, s.url) == 0 {
+			t.Fatal("no connection is open")
+		}
+		if probe := nextProbe(t, c.RemoteAddr(), c.LocalAddr()); probe <= 0 || probe > 15*time.Second {
+			t.Errorf("the server probes its client after %v", probe)
+		}
+		return
 	}
 	if os.Getenv(inside) == "" {
 		command := exec.Command("unshare", "-rn", os.Args[0], "-test.run", "^TestVanishedClient$", "-test.v", "-flood")
@@ -236,4 +251,26 @@ func connections(t *testing.T, url string) (n int) {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// nextProbe returns the time until the system sends a keep-alive probe on a connection, by proc(5)'s
+// table of them, or 0 if it sends none.
+func nextProbe(t *testing.T, local, remote net.Addr) time.Duration {
+	t.Helper()
+	table, err := os.ReadFile("/proc/net/tcp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := func(a net.Addr) int { return a.(*net.TCPAddr).Port }
+	ends := fmt.Sprintf("0100007F:%04X 0100007F:%04X ", port(local), port(remote)) // on 127.0.0.1
+	_, row, found := strings.Cut(string(table), ends)
+	var state, timer, ticks int
+	if _, err := fmt.Sscanf(row, "%x %x:%x %x:%x", &state, new(int), new(int), &timer, &ticks); !found || err != nil {
+		t.Fatalf("no connection %s in %s (%v)", ends, table, err)
+	}
+	const keepAlive = 2
+	if timer != keepAlive {
+		return 0
+	}
+	return time.Duration(ticks) * 10 * time.Millisecond
 }
