@@ -81,6 +81,9 @@ func (c *conn) next() bool {
 	}
 }
 
+// drained is how much of a missing body net/http would read for the next request's sake.
+const drained = 256 << 10
+
 // giveUp ends a connection whose client sends no more. net/http knows the answer to an incomplete
 // head, and how long to wait for the rest of it. A part of a body stays here: net/http would need
 // room for it a second time.
@@ -93,7 +96,8 @@ func (c *conn) giveUp(err error) {
 		if late {
 			status = http.StatusRequestTimeout
 		}
-		_ = c.write(&wire.Response{Status: status}, late, c.server.Now()) // it is closed anyway
+		missing := c.head.size + c.head.length - (c.end - c.start)
+		_ = c.write(&wire.Response{Status: status}, late || missing >= drained, c.server.Now()) // it is closed anyway
 		c.Close()
 	default:
 		c.handOver()
