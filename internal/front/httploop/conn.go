@@ -97,7 +97,8 @@ func (c *conn) giveUp(err error) {
 			status = http.StatusRequestTimeout
 		}
 		missing := c.head.size + c.head.length - (c.end - c.start)
-		_ = c.write(&wire.Response{Status: status}, late || missing >= drained, c.server.Now()) // it is closed anyway
+		end := late || c.head.close || missing >= drained // net/http announces the end then; it comes anyway
+		_ = c.write(&wire.Response{Status: status}, end, c.server.Now())
 		c.Close()
 	default:
 		c.handOver()
