@@ -74,7 +74,7 @@ var wings = map[string]wing{
 	},
 	"internal": {
 		floors: []string{
-			"bench brokertest command demo faulttest testkit", "chart clock constraint descriptor durable invariant option sdk sdk/functions sdk/objects sdk/sinks skew", "sdk/options",
+			"bench brokertest command demo faulttest objects testkit", "chart clock constraint descriptor durable invariant option sdk sdk/functions sdk/objects sdk/sinks skew", "sdk/options",
 		},
 		why: "leaves are used by all wings and know none",
 	},
@@ -89,7 +89,7 @@ var wings = map[string]wing{
 	},
 	"timeseries": {
 		floors: []string{"archive/bucket", "archive fromkafka fromkinesis fromnats", "."},
-		may:    []string{"internal/clock", "internal/constraint", "internal/durable", "internal/option", "internal/sdk/objects", "internal/work/...", "target"},
+		may:    []string{"internal/clock", "internal/constraint", "internal/objects", "internal/option", "internal/sdk/objects", "internal/work/...", "target"},
 		tests:  []string{"", "guard", "internal/brokertest", "internal/front/sigv4", "internal/testkit"},
 		why:    "series run at any endpoint, so they know clients of the AWS SDK only; a broker, Parquet and S3 link to those who use them",
 	},

@@ -1,4 +1,4 @@
-package archive
+package objects
 
 import (
 	"fmt"
@@ -10,6 +10,13 @@ import (
 	"testing"
 	"testing/fstest"
 )
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 // entriesOf returns directory entries with these names.
 func entriesOf(names string) []fs.DirEntry {
