@@ -62,7 +62,8 @@ const (
 	OverwriteNewer
 	// a consumer's low-water mark passes records that are not done: breaks DeliveredAtLeastOnce
 	JumpMark
-	faults // the number of faults
+	RestoreExpired // a restore copies items that had expired in the backup: breaks StrictlyGone
+	faults         // the number of faults
 )
 
 // NullVariable is the environment variable that makes Inject inject nothing. Then each test that
@@ -84,7 +85,7 @@ var names = [faults]string{
 	"SkipRecheck", "KeepMark", "AckBeforeSync", "ServeUndurable", "FireEarly", "ShowExpired", "SkipPassThrough", "ForgetOldRecord",
 	"RecordTwice", "DropRecordBatch", "UnorderedSeq", "BusyLoop", "NoRestartInstant", "ForgetIndexed", "LoseWake", "TrimHeld", "LeaveBehind", "HogQueue",
 	"Unconditional", "UpperBound", "DropFraction", "DoneEarly", "ScanOnce", "ReapMissing", "IgnoreGeneration", "SeenAhead",
-	"ClockBeforeOrder", "InstantBeforeSnapshot", "SkipTrimCheck", "OverwriteNewer", "JumpMark",
+	"ClockBeforeOrder", "InstantBeforeSnapshot", "SkipTrimCheck", "OverwriteNewer", "JumpMark", "RestoreExpired",
 }
 
 // String returns the fault's name.

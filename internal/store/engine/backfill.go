@@ -43,6 +43,7 @@ func (e *Engine) requestBackfill() {
 
 // runBackfills runs every requested backfill until ctx is done.
 func (e *Engine) runBackfills(ctx context.Context) error {
+	defer e.closeSources()
 	for {
 		var done func()
 		select {
@@ -95,12 +96,15 @@ func (t *Table) backfillRound(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	todo := t.backfills(d)
-	if len(todo) == 0 {
+	if len(todo) == 0 && !d.Restore.Running {
 		return false, nil
 	}
 	if t.e.full() {
 		clock.Pause(backfillPause, ctx.Done())
 		return true, ctx.Err()
+	}
+	if d.Restore.Running {
+		return t.restoreRound(ctx, d)
 	}
 	for _, b := range todo {
 		if err := ctx.Err(); err != nil {

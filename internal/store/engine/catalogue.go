@@ -24,7 +24,7 @@ import (
 // an earlier version and refuses one of a later version.
 const (
 	formatName    = "mayfly format "
-	formatVersion = formatName + "3"
+	formatVersion = formatName + "4"
 )
 
 type tableName struct{ namespace, name string }
@@ -49,7 +49,12 @@ type ids struct {
 
 // isFormatBefore reports whether Open upgrades this format version.
 func isFormatBefore(version string) bool {
-	return version == formatName+"1" || version == formatName+"2"
+	return version == formatName+"1" || version == formatName+"2" || version == formatName+"3"
+}
+
+// isJournaled reports whether a directory of this format version has a journal of its files.
+func isJournaled(version string) bool {
+	return version == formatVersion || version == formatName+"3"
 }
 
 // checkFormat writes the format version into a store that is empty or of an earlier version. It
@@ -59,11 +64,11 @@ func (e *Engine) checkFormat() error {
 	if err != nil {
 		return err
 	}
+	if isJournaled(string(v)) && e.kv.Unjournaled() {
+		e.log.Warn("the journal of the directory's files was lost and is created again; files that were lost with it went unnoticed", "file", kv.JournalName)
+	}
 	switch {
 	case string(v) == formatVersion:
-		if e.kv.Unjournaled() {
-			e.log.Warn("the journal of the directory's files was lost and is created again; files that were lost with it went unnoticed", "file", kv.JournalName)
-		}
 		return nil
 	case ok && !isFormatBefore(string(v)):
 		number, err := strconv.ParseUint(strings.TrimPrefix(string(v), formatName), 10, 32)
@@ -189,8 +194,18 @@ func (e *Engine) waitCatalogue(changed *atomic.Uint64) error {
 	return e.waitDurable(changed.Load())
 }
 
-// Table returns a table by name, once the last change of its description is durable.
+// Table returns a table by name, once the last change of its description is durable. It returns
+// ErrTableCreating for a table under restore.
 func (e *Engine) Table(namespace, name string) (*Table, error) {
+	t, err := e.TableToDescribe(namespace, name)
+	if err == nil && t.Desc().Restore.Running {
+		return nil, ErrTableCreating
+	}
+	return t, err
+}
+
+// TableToDescribe is Table for descriptions: it also returns a table under restore.
+func (e *Engine) TableToDescribe(namespace, name string) (*Table, error) {
 	e.catalogue.mu.RLock()
 	t := e.catalogue.tables[tableName{namespace, name}]
 	e.catalogue.mu.RUnlock()
@@ -231,7 +246,9 @@ func (e *Engine) Tables() []*Table {
 }
 
 // CreateTable creates a table from a description, and fills in the identifiers, the creation time,
-// the stream and the policy's revision. It returns ErrTableExists if the name is taken.
+// the stream and the policy's revision. It returns ErrTableExists if the name is taken. A table
+// whose Restore is Running gets the items of the backup in the background; for it CreateTable may
+// return ErrBackupNotFound or ErrTooManyRestores.
 func (e *Engine) CreateTable(ctx context.Context, d TableDesc) (*Table, error) {
 	if err := e.enter(); err != nil {
 		return nil, err
@@ -239,13 +256,18 @@ func (e *Engine) CreateTable(ctx context.Context, d TableDesc) (*Table, error) {
 	defer e.leave()
 	e.catalogue.changing.Lock()
 	defer e.catalogue.changing.Unlock()
-	if _, err := e.Table(d.Namespace, d.Name); err == nil {
+	if _, err := e.TableToDescribe(d.Namespace, d.Name); err == nil {
 		return nil, ErrTableExists
 	} else if err != ErrTableNotFound {
 		return nil, err
 	}
 	if e.full() {
 		return nil, ErrDiskFull
+	}
+	if d.Restore.Running {
+		if err := e.checkRestore(d.Restore.Backup); err != nil {
+			return nil, err
+		}
 	}
 	next := e.catalogue.ids
 	next.Table++
@@ -271,7 +293,12 @@ func (e *Engine) CreateTable(ctx context.Context, d TableDesc) (*Table, error) {
 		setDesc(c.batch, &d, next)
 		e.change(t, &d)
 		return nil
-	}, func() { e.catalogue.ids = next })
+	}, func() {
+		e.catalogue.ids = next
+		if d.needsBackfill() {
+			e.requestBackfill()
+		}
+	})
 	if err != nil {
 		t.stop()
 		return nil, err
@@ -406,11 +433,20 @@ func (e *Engine) DropTable(ctx context.Context, namespace, name string, allow fu
 			return nil, err
 		}
 	}
-	err = e.commitNew(func(c *commit) error {
+	if err := e.drop(t, d); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// drop deletes a table. The caller holds changing.
+func (e *Engine) drop(t *Table, d *TableDesc) error {
+	return e.commitNew(func(c *commit) error {
 		b := c.batch
-		b.Delete(tableCatalogueKey(namespace, name))
+		b.Delete(tableCatalogueKey(d.Namespace, d.Name))
 		b.Delete(idKey(catMark, d.ID))
 		b.Delete(idKey(catBackfill, d.ID))
+		b.Delete(idKey(catRestore, d.ID))
 		b.DeleteRange(idKey(catBuild, d.ID), idKey(catBuild, d.ID+1))
 		for _, space := range []byte{spaceItems, spaceIndexes, spaceDeadlines} {
 			b.DeleteRange(tableSpan(space, d.ID))
@@ -421,10 +457,6 @@ func (e *Engine) DropTable(ctx context.Context, namespace, name string, allow fu
 		e.change(t, nil)
 		return nil
 	}, t.stop)
-	if err != nil {
-		return nil, err
-	}
-	return d, nil
 }
 
 // get returns a copy of a key's value, so that it pins nothing of the store.

@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
+	"path"
 	"strings"
 
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
@@ -121,7 +123,34 @@ func Check(ctx context.Context, fs kv.FS, dir string, progress func(done, total 
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	c := &checker{ctx: ctx, kv: store, report: report, unjournaled: files.Unjournaled(), step: func(n int) { step(int64(n)) }}
-	return c.all()
+	if err := c.all(); err != nil {
+		return err
+	}
+	for _, b := range c.backups {
+		if err := checkBackup(ctx, files, b, report); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkBackup checks the files of a backup.
+func checkBackup(ctx context.Context, files *kv.Stopped, b *BackupDesc, report func(Fault)) error {
+	if b.Creating {
+		return nil // the next start removes it
+	}
+	below, err := files.Below(backupsDir, b.ID)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		report(Fault{Table: b.Table.Name, Fault: fmt.Sprintf("the files of its backup %s (%s) are missing", b.ID, b.Name)})
+		return nil
+	case err != nil:
+		return err
+	}
+	defer below.Close()
+	return below.Check(ctx, func(int64) {}, func(d kv.Damage) {
+		report(Fault{File: path.Join(backupsDir, b.ID, d.File), Offset: d.Offset, Table: b.Table.Name, Fault: "in a backup of it: " + d.Fault})
+	})
 }
 
 // damageMax bounds the faults of files that wait for the table names.
@@ -224,7 +253,13 @@ func (c *checker) catalogue() error {
 			if d := last(c.streams); key[1] == catStream && !bytes.Equal(key, idKey(catStream, d.ID)) {
 				c.fault(d.Table, "the description of its stream %d is stored under %x", d.ID, key[2:])
 			}
-		case catMark, catBackfill, catBuild:
+		case catBackup:
+			if err := c.places.add(key, value); err != nil {
+				c.fault("", "%v", err)
+			} else if b := last(c.backups); b.ID != string(key[2:]) {
+				c.fault("", "the description of the backup %s is stored under %q", b.ID, key[2:])
+			}
+		case catMark, catBackfill, catBuild, catRestore:
 			owned = append(owned, bytes.Clone(key))
 			if key[1] != catMark {
 				break
@@ -243,7 +278,7 @@ func (c *checker) catalogue() error {
 		return err
 	}
 	switch format := c.format; {
-	case format == formatVersion && c.unjournaled:
+	case isJournaled(format) && c.unjournaled:
 		c.report(Fault{File: kv.JournalName, Offset: -1, Fault: "is missing: nothing tells whether other files were lost with it"})
 	case format == formatVersion || isFormatBefore(format):
 	case format == "":
@@ -290,7 +325,7 @@ func last[T any](of []*T) *T {
 
 // catalogueKind returns the kind of a catalogue key, or 0 if the length does not match the kind.
 func catalogueKind(key []byte) byte {
-	lengths := map[byte]int{catFormat: 2, catClock: 2, catIDs: 2, catStream: 6, catMark: 6, catBackfill: 6, catBuild: 8}
+	lengths := map[byte]int{catFormat: 2, catClock: 2, catIDs: 2, catStream: 6, catMark: 6, catBackfill: 6, catBuild: 8, catRestore: 6}
 	if len(key) < 2 {
 		return 0
 	}

@@ -218,6 +218,15 @@ func (e *Engine) trimmedOnDisk(stream, shard uint32, from uint64) bool {
 	return sh == nil && shard < d.NextShard || sh != nil && from <= sh.Trimmed
 }
 
+// checkRestored checks that a restored item exists in the backup.
+func (s *source) checkRestored(d *TableDesc, h header) {
+	if !invariant.Enabled {
+		return
+	}
+	invariant.CheckUnless(!s.d.expired(h, s.at), []invariant.Fault{invariant.RestoreExpired}, "%s: restores at %d an item with %+v", d.Name, s.at, h)
+	invariant.Check(d.TTL.Generation == 0 && d.Stream.ViewType == "", "%s: a table under restore has TTL %+v and stream %+v", d.Name, d.TTL, d.Stream)
+}
+
 // checkIdle checks that the clock leaves a moment at which every consumer was asked and none was
 // busy. A consumer that has registered, rested or been sent records since may be busy.
 func (e *Engine) checkIdle(at idleMoment) {

@@ -103,6 +103,7 @@ type Engine struct {
 
 	catalogue catalogue
 	streams   streams
+	backups   backups
 	consumers consumers
 	heldBytes atomic.Int64 // volume that the streams keep beyond the retention for consumers
 	// work outside of calls: counts of items, reaper slices that wait for the disk
@@ -148,6 +149,7 @@ func Open(opts Options) (*Engine, error) {
 	e.calls.last = make(chan struct{}, 1)
 	e.durable.cond.L = &e.durable.mu
 	e.catalogue.tables = map[tableName]*Table{}
+	e.backups.byID = map[string]*BackupDesc{}
 	e.streams.byID = map[uint32]*stream{}
 	e.consumers.byStream = map[uint32][]*Hold{}
 	e.life, e.stop = context.WithCancel(context.Background())
@@ -173,6 +175,9 @@ func (e *Engine) recover() error {
 		return err
 	}
 	if err := e.loadTables(); err != nil {
+		return err
+	}
+	if err := e.loadBackups(); err != nil {
 		return err
 	}
 	return e.rollAll()

@@ -9,20 +9,26 @@ import (
 
 // Facts that the engine reports. The service translates them into errors of the API.
 var (
-	ErrTableExists    = errors.New("a table of that name exists")
-	ErrTableNotFound  = errors.New("no such table")
-	ErrRefused        = errors.New("a write of the batch was refused") // see each Write's Err
-	ErrSameKey        = errors.New("two writes of one batch have the same key")
-	ErrStreamNotFound = errors.New("no such stream")
-	ErrShardNotFound  = errors.New("no such shard")
-	ErrTrimmed        = errors.New("the position has been trimmed")
-	ErrIndexesUsedUp  = errors.New("the table has had 65,535 indexes, the most that one can have in its life")
-	ErrDiskFull       = errors.New("the disk is full: only deletes are accepted until space is freed")
-	ErrClosed         = errors.New("the database is closed")
-	ErrStopped        = errors.New("the store has stopped after a failed write")
-	ErrFormat         = errors.New("unknown storage format")
-	ErrCorrupt        = errors.New("corrupt store")
-	ErrAhead          = errors.New("the last time on disk is ahead of the machine's clock")
+	ErrTableExists   = errors.New("a table of that name exists")
+	ErrTableNotFound = errors.New("no such table")
+	// ErrTableCreating matches ErrTableNotFound: for everyone but Describe the table is not there.
+	ErrTableCreating   = fmt.Errorf("%w yet: it is being restored", ErrTableNotFound)
+	ErrBackupNotFound  = errors.New("no such backup")
+	ErrBackupInUse     = errors.New("a table is being restored from the backup")
+	ErrTooManyBackups  = fmt.Errorf("there are %d backups, the most that a database can have", backupsMax)
+	ErrTooManyRestores = fmt.Errorf("%d tables are being restored, the most at once", restoresMax)
+	ErrRefused         = errors.New("a write of the batch was refused") // see each Write's Err
+	ErrSameKey         = errors.New("two writes of one batch have the same key")
+	ErrStreamNotFound  = errors.New("no such stream")
+	ErrShardNotFound   = errors.New("no such shard")
+	ErrTrimmed         = errors.New("the position has been trimmed")
+	ErrIndexesUsedUp   = errors.New("the table has had 65,535 indexes, the most that one can have in its life")
+	ErrDiskFull        = errors.New("the disk is full: only deletes are accepted until space is freed")
+	ErrClosed          = errors.New("the database is closed")
+	ErrStopped         = errors.New("the store has stopped after a failed write")
+	ErrFormat          = errors.New("unknown storage format")
+	ErrCorrupt         = errors.New("corrupt store")
+	ErrAhead           = errors.New("the last time on disk is ahead of the machine's clock")
 )
 
 // KeyProblem is a class of invalid key attributes.

@@ -74,9 +74,9 @@ func (d *TableDesc) readableIndexes() (ids []uint16) {
 	return ids
 }
 
-// needsBackfill reports whether existing items need a backfill.
+// needsBackfill reports whether existing items need a backfill, or items of a backup are missing.
 func (d *TableDesc) needsBackfill() bool {
-	return d.TTL.Backfill || d.index(func(ix IndexDesc) bool { return ix.Building }) != nil
+	return d.Restore.Running || d.TTL.Backfill || d.index(func(ix IndexDesc) bool { return ix.Building }) != nil
 }
 
 // indexBackfill returns the backfill that adds the entries of an index.

@@ -25,6 +25,8 @@ const (
 	catMark     = 'm' // table id → low-water mark
 	catBackfill = 'b' // table id → the last key that a TTL backfill has finished
 	catBuild    = 'x' // table id, index id → the last key that the build of an index has finished
+	catBackup   = 'k' // backup id → backup description
+	catRestore  = 'r' // table id → the last key of the backup that a restore has finished
 )
 
 const (

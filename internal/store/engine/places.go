@@ -41,6 +41,7 @@ func (p Place) String() string {
 type places struct {
 	tables     []*TableDesc
 	streams    []*StreamDesc
+	backups    []*BackupDesc
 	format     string
 	ids        ids
 	instant    Instant // the last commit known
@@ -128,6 +129,12 @@ func (p *places) add(key, value []byte) error {
 			return fmt.Errorf("the stream description under %x does not decode: %w", key[2:], err)
 		}
 		p.streams = append(p.streams, d)
+	case catBackup:
+		b := &BackupDesc{}
+		if err := json.Unmarshal(value, b); err != nil {
+			return fmt.Errorf("the description of the backup %q does not decode: %w", key[2:], err)
+		}
+		p.backups = append(p.backups, b)
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ const salvageBatch = 1 << 20
 // Salvage copies every readable part of a directory into a new one, which must be missing or empty.
 // The source stays unchanged. Items and stream records are copied; index entries, deadline entries
 // and low-water marks are derived from the items. Salvage calls lost with each part that is missing
-// or may be old. The clock of the new database starts at now or later.
+// or may be old, and with each backup: those are not copied. The clock of the new database starts at now or later.
 func Salvage(ctx context.Context, fs kv.FS, dir, to string, now Instant, progress func(done, total int64), lost func(Fault)) (tables []Salvaged, err error) {
 	files, err := kv.OpenStopped(fs, dir)
 	if err != nil {
@@ -38,7 +38,7 @@ func Salvage(ctx context.Context, fs kv.FS, dir, to string, now Instant, progres
 	total, done := files.Bytes(), int64(0)
 	s := &salvage{
 		store: store, batch: store.NewBatch(), lost: lost, wall: now, places: places{instant: minInstant},
-		marks: map[uint32]Instant{}, copied: map[uint32]*Salvaged{}, unknown: map[string]int64{}, progressKeys: map[string][]byte{}, seen: map[string]bool{},
+		marks: map[uint32]Instant{}, copied: map[uint32]*Salvaged{}, restoring: map[uint32]bool{}, unknown: map[string]int64{}, progressKeys: map[string][]byte{}, seen: map[string]bool{},
 	}
 	defer func() { err = errors.Join(err, s.batch.Close()) }()
 	err = files.Each(ctx, func(n int64) {
@@ -72,6 +72,7 @@ type salvage struct {
 	progressKeys map[string][]byte
 	marks        map[uint32]Instant // by table: the earliest removal
 	copied       map[uint32]*Salvaged
+	restoring    map[uint32]bool // tables whose restore has not ended
 	// items and records without a description, by the text that names them
 	unknown map[string]int64
 	seen    map[string]bool // faults that have been reported once
@@ -128,7 +129,7 @@ func (s *salvage) catalogueKey(key, value []byte) error {
 	switch catalogueKind(key) {
 	case catFormat, catClock, catIDs:
 		_ = s.add(key, value) // writeCatalogue works without them
-	case catTable, catStream:
+	case catTable, catStream, catBackup:
 		if err := s.add(key, value); err != nil {
 			s.fault("", "%v", err)
 		}
@@ -151,6 +152,17 @@ func (s *salvage) begin() error {
 			s.tables = append(s.tables[:i], s.tables[i+1:]...)
 		}
 	}
+	for _, b := range s.backups {
+		s.fault(b.Table.Name, "its backup %s (%s) is not copied", b.ID, b.Name)
+	}
+	s.tables = slices.DeleteFunc(s.tables, func(d *TableDesc) bool {
+		if d.Restore.Running {
+			s.fault(d.Name, "it is not copied: its restore from the backup %s has not ended", d.Restore.Backup)
+			s.ids.Table = max(s.ids.Table, d.ID)
+			s.restoring[d.ID] = true
+		}
+		return d.Restore.Running
+	})
 	for _, d := range s.tables {
 		s.ids.Table = max(s.ids.Table, d.ID)
 		s.ids.Stream = max(s.ids.Stream, d.Stream.ID)
@@ -174,6 +186,9 @@ func (s *salvage) begin() error {
 
 // item copies one item with its entries.
 func (s *salvage) item(id uint32, key, value []byte) error {
+	if s.restoring[id] {
+		return nil
+	}
 	d := s.tableByID(id)
 	if d == nil {
 		name := fmt.Sprintf("table id %d has no description", id)

@@ -26,7 +26,8 @@ type Table struct {
 	marks    marks // guarded by the commit section (Engine.order)
 	prepared preparations
 
-	ahead map[string]*ahead // by a backfill's progress key; touched by runBackfills only
+	ahead  map[string]*ahead // by a backfill's progress key; touched by runBackfills only
+	source *source           // of a restore under way, once it is open; touched by runBackfills only
 
 	count struct {
 		sync.Mutex

@@ -31,8 +31,9 @@ type TableDesc struct {
 	Indexes   []IndexDesc
 	NextIndex uint32 // the id of the next index: none is used twice in a table's life
 	TTL       TTLDesc
-	Stream    StreamSpec // the stream to write to; ViewType empty: none
-	API       APIDesc    // carried for the API; means nothing to the engine
+	Stream    StreamSpec  // the stream to write to; ViewType empty: none
+	API       APIDesc     // carried for the API; means nothing to the engine
+	Restore   RestoreDesc `json:",omitzero"`
 	// carried for the service; one for the table's life in this process
 	Units   *Units `json:"-"`
 	Version uint64 // raised by every change

@@ -1,0 +1,249 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mayflydb/mayfly/internal/store/kv"
+)
+
+// A backup is a checkpoint of the store: hard links to the table files that hold the table's items,
+// with copies of the log and the MANIFEST, in a subdirectory of the data directory. No write waits
+// for it. The catalogue has a row for it, with the table's description.
+//
+// The row comes first and is marked Creating, then the directory, then the row without the mark. A
+// deletion removes the row first. So a directory without a row, and a row that is Creating, are
+// leftovers of a crash, and the next start removes them.
+//
+// The checkpoint also holds the catalogue, because its clock key is the instant of the backup: every
+// commit in the checkpoint has that instant or an earlier one, and every other commit has it or a
+// later one. A restore copies the items that exist at that instant.
+
+const (
+	backupsDir = "backups"
+	// backupsMax bounds the number of backups. Each takes some kilobytes of memory, and disk space
+	// for data that the table no longer has.
+	backupsMax = 10_000
+	// restoresMax is the number of tables that may be under restore at once, as at Amazon.
+	restoresMax = 50
+)
+
+// BackupDesc is a backup's row in the catalogue. A published row is never edited.
+type BackupDesc struct {
+	// ID names the directory, and orders backups by their creation: the instant in milliseconds
+	// with 14 digits, a hyphen, and eight random hexadecimal digits.
+	ID       string
+	Name     string
+	Created  Instant
+	Creating bool `json:",omitzero"` // the directory is incomplete
+	// the table's size at that time; an estimate for a table of more than 100,000 entries
+	Items, Bytes int64
+	Table        TableDesc // as it was
+}
+
+// backups holds the rows of all backups.
+type backups struct {
+	mu      sync.RWMutex
+	byID    map[string]*BackupDesc
+	changed atomic.Uint64 // number of the last commit that changed a row; set before the row changes
+}
+
+func backupKey(id string) []byte { return append(catalogueKey(catBackup), id...) }
+
+// newBackupID returns an ID that no backup has. The caller holds catalogue.changing.
+func (e *Engine) newBackupID(now Instant) string {
+	for {
+		var b [4]byte
+		rand.Read(b[:])
+		id := fmt.Sprintf("%014d-%08x", max(now, 0), binary.BigEndian.Uint32(b[:]))
+		if e.backups.byID[id] == nil {
+			return id
+		}
+	}
+}
+
+// CreateBackup makes a backup of a table. When it returns, the backup is durable and holds every
+// write that was acknowledged before the call. It returns ErrTableNotFound, ErrTableCreating,
+// ErrTooManyBackups or ErrDiskFull.
+func (e *Engine) CreateBackup(ctx context.Context, namespace, table, name string) (*BackupDesc, error) {
+	if err := e.enter(); err != nil {
+		return nil, err
+	}
+	defer e.leave()
+	t, err := e.Table(namespace, table)
+	if err != nil {
+		return nil, err
+	}
+	stats, err := t.Stats(ctx)
+	if err != nil {
+		return nil, err
+	}
+	e.catalogue.changing.Lock() // the description in the row must be the one in the checkpoint
+	defer e.catalogue.changing.Unlock()
+	d, err := t.live()
+	switch {
+	case err != nil:
+		return nil, err
+	case len(e.backups.byID) >= backupsMax:
+		return nil, ErrTooManyBackups
+	case e.full():
+		return nil, ErrDiskFull
+	}
+	b := BackupDesc{Name: name, Creating: true, Items: stats.Items, Bytes: stats.Bytes, Table: *d.clone()}
+	b.Table.Units = nil
+	for i := range b.Table.Indexes {
+		b.Table.Indexes[i].Units = nil
+	}
+	err = e.commitNew(func(c *commit) error {
+		b.Created, b.ID = c.now, e.newBackupID(c.now)
+		creating := b
+		e.setBackup(c.batch, &creating)
+		return nil
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	items, end := tableSpan(spaceItems, d.ID)
+	catalogue := kv.Span{Start: []byte{spaceCatalogue}, End: []byte{spaceCatalogue + 1}}
+	if err := e.kv.Checkpoint(e.kv.Below(backupsDir, b.ID), catalogue, kv.Span{Start: items, End: end}); err != nil {
+		if errors.Is(err, kv.ErrNoSpace) {
+			err = fmt.Errorf("%w: %w", ErrDiskFull, err)
+		}
+		return nil, errors.Join(err, e.commitNew(func(c *commit) error { e.removeBackup(c.batch, b.ID); return nil }, nil))
+	}
+	b.Creating = false
+	if err := e.commitNew(func(c *commit) error { e.setBackup(c.batch, &b); return nil }, nil); err != nil {
+		return nil, err
+	}
+	return &b, nil
+}
+
+// setBackup writes and publishes a row. The caller is inside the commit section.
+func (e *Engine) setBackup(batch *kv.Batch, b *BackupDesc) {
+	setJSON(batch, backupKey(b.ID), b)
+	e.backups.changed.Store(e.lastCommit.Load() + 1)
+	e.backups.mu.Lock()
+	e.backups.byID[b.ID] = b
+	e.backups.mu.Unlock()
+}
+
+// removeBackup removes a row. The caller is inside the commit section.
+func (e *Engine) removeBackup(batch *kv.Batch, id string) {
+	batch.Delete(backupKey(id))
+	e.backups.changed.Store(e.lastCommit.Load() + 1)
+	e.backups.mu.Lock()
+	delete(e.backups.byID, id)
+	e.backups.mu.Unlock()
+}
+
+// Backups returns all backups, oldest first, once the answer is durable.
+func (e *Engine) Backups() ([]*BackupDesc, error) {
+	e.backups.mu.RLock()
+	list := make([]*BackupDesc, 0, len(e.backups.byID))
+	for _, b := range e.backups.byID {
+		list = append(list, b)
+	}
+	e.backups.mu.RUnlock()
+	slices.SortFunc(list, func(a, b *BackupDesc) int { return cmp.Compare(a.ID, b.ID) })
+	return list, e.waitCatalogue(&e.backups.changed)
+}
+
+// Backup returns a backup once the answer is durable, or ErrBackupNotFound.
+func (e *Engine) Backup(id string) (*BackupDesc, error) {
+	e.backups.mu.RLock()
+	b := e.backups.byID[id]
+	e.backups.mu.RUnlock()
+	if err := e.waitCatalogue(&e.backups.changed); err != nil {
+		return nil, err
+	}
+	if b == nil {
+		return nil, ErrBackupNotFound
+	}
+	return b, nil
+}
+
+// DeleteBackup deletes a backup. It returns ErrBackupNotFound, or ErrBackupInUse while a table is
+// restored from it. An error of allow, which sees the backup, is returned unchanged, and then
+// nothing is deleted.
+func (e *Engine) DeleteBackup(_ context.Context, id string, allow func(*BackupDesc) error) (*BackupDesc, error) {
+	if err := e.enter(); err != nil {
+		return nil, err
+	}
+	defer e.leave()
+	e.catalogue.changing.Lock()
+	defer e.catalogue.changing.Unlock()
+	b, err := e.Backup(id)
+	if err != nil {
+		return nil, err
+	}
+	if err := allow(b); err != nil {
+		return nil, err
+	}
+	for _, t := range e.Tables() {
+		if d := t.Desc(); d.Restore.Running && d.Restore.Backup == id {
+			return nil, ErrBackupInUse
+		}
+	}
+	if err := e.commitNew(func(c *commit) error { e.removeBackup(c.batch, id); return nil }, nil); err != nil {
+		return nil, err
+	}
+	if err := e.kv.RemoveBelow(backupsDir, id); err != nil {
+		e.log.Warn("the files of a deleted backup could not be removed; the next start tries again", "backup", id, "error", err)
+	}
+	return b, nil
+}
+
+// loadBackups reads the rows, and removes rows without a directory and directories without a row.
+func (e *Engine) loadBackups() error {
+	names, err := e.kv.ListBelow(backupsDir)
+	if err != nil {
+		return fmt.Errorf("list the backups: %w", err)
+	}
+	b := e.kv.NewBatch()
+	defer b.Close()
+	err = e.eachCatalogue(catBackup, func(key, value []byte) error {
+		row := &BackupDesc{}
+		if err := json.Unmarshal(value, row); err != nil {
+			return corrupt("description of the backup %q: %v", key[2:], err)
+		}
+		switch {
+		case string(key[2:]) != row.ID:
+			return corrupt("the description of the backup %s is stored under %q", row.ID, key[2:])
+		case row.Creating:
+			e.log.Warn("a backup that was not finished is removed", "backup", row.ID, "name", row.Name, "table", row.Table.Name)
+		case !slices.Contains(names, row.ID):
+			e.log.Error("a backup without files is removed", "backup", row.ID, "name", row.Name, "table", row.Table.Name, "directory", e.kv.Below(backupsDir, row.ID))
+		default:
+			e.backups.byID[row.ID] = row
+			return nil
+		}
+		b.Delete(backupKey(row.ID))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if !b.Empty() {
+		if err := errors.Join(e.kv.Apply(b), e.kv.Wait(b)); err != nil {
+			return err
+		}
+	}
+	for _, name := range names {
+		if e.backups.byID[name] != nil {
+			continue
+		}
+		e.log.Warn("the files of a backup that was not finished, or that is deleted, are removed", "directory", e.kv.Below(backupsDir, name))
+		if err := e.kv.RemoveBelow(backupsDir, name); err != nil {
+			return fmt.Errorf("remove the leftover %q: %w", e.kv.Below(backupsDir, name), err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,203 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/mayflydb/mayfly/internal/invariant"
+	"github.com/mayflydb/mayfly/internal/store/kv"
+)
+
+// A table under restore is in the catalogue, and only Describe shows it: Table returns
+// ErrTableCreating, so that nobody reads or changes it. The loop of the backfills copies the items
+// that exist in the backup, slice by slice, each with its index entries and the position in one
+// batch. They get TTL generation 0 and no deadline, since the new table has no TTL. So an item
+// whose deadline has passed since the backup is alive until TTL is enabled, and expires then as any
+// overdue item does. No stream exists, so no record is written.
+
+// RestoreDesc says from which backup a table was made. The zero value means from none.
+type RestoreDesc struct {
+	Backup  string  // its ID; it may have been deleted
+	Table   string  // the source table
+	At      Instant // when the backup was created
+	Running bool    `json:",omitzero"` // items are missing, so the table cannot be used
+}
+
+// source is a backup that a table is restored from.
+type source struct {
+	store *kv.ReadOnly
+	d     *TableDesc // the backup's table
+	at    Instant    // of the backup's last commit
+}
+
+// errRestoreFailed marks errors that end a restore for good.
+var errRestoreFailed = errors.New("the backup cannot be read")
+
+// checkRestore checks that a restore may begin. The caller holds catalogue.changing.
+func (e *Engine) checkRestore(id string) error {
+	if _, err := e.Backup(id); err != nil {
+		return err
+	}
+	running := 0
+	for _, t := range e.Tables() {
+		if t.Desc().Restore.Running {
+			running++
+		}
+	}
+	if running >= restoresMax {
+		return ErrTooManyRestores
+	}
+	return nil
+}
+
+// restoreRound copies the next items, or ends the restore. It reports whether another round is
+// needed. If the backup is damaged, it removes the table: a part of a backup must not pass for all.
+func (t *Table) restoreRound(ctx context.Context, d *TableDesc) (more bool, err error) {
+	done, err := t.restoreStep(d)
+	switch {
+	case errors.Is(err, errRestoreFailed):
+		t.closeSource()
+		t.e.log.Error("a restore has failed, and its table is removed", "table", d.Name, "backup", d.Restore.Backup, "error", err)
+		return false, t.abandonRestore(d)
+	case err != nil:
+		return false, err
+	case done:
+		t.closeSource()
+		return false, t.endRestore(d)
+	}
+	return true, ctx.Err()
+}
+
+// openSource opens the backup of a restore.
+func (t *Table) openSource(d *TableDesc) error {
+	b, err := t.e.Backup(d.Restore.Backup)
+	if err == nil {
+		t.source = &source{d: &b.Table}
+		t.source.store, err = t.e.kv.OpenBelow(backupsDir, b.ID)
+	}
+	if err == nil {
+		if t.source.at, _, err = t.e.clockIn(t.source.store); err == nil && t.source.at == minInstant {
+			err = corrupt("it has no clock key")
+		}
+	}
+	if err != nil {
+		t.closeSource()
+	}
+	if errors.Is(err, ErrBackupNotFound) || isDamage(err) {
+		return fmt.Errorf("%w: %w", errRestoreFailed, err)
+	}
+	return err
+}
+
+// closeSource closes the backup of a restore, if it is open.
+func (t *Table) closeSource() {
+	if t.source != nil && t.source.store != nil {
+		if err := t.source.store.Close(); err != nil {
+			t.e.log.Warn("closing a backup failed", "table", t.Desc().Name, "error", err)
+		}
+	}
+	t.source = nil
+}
+
+// restoreStep copies one slice of items. It reports whether no item was left.
+func (t *Table) restoreStep(d *TableDesc) (done bool, err error) {
+	if t.source == nil {
+		if err := t.openSource(d); err != nil {
+			return false, err
+		}
+	}
+	b := t.e.kv.NewBatch()
+	defer t.e.release(b)
+	last, err := t.copySlice(b, d)
+	if isDamage(err) {
+		return false, fmt.Errorf("%w: %w", errRestoreFailed, err)
+	}
+	if err != nil || last == nil {
+		return err == nil, err
+	}
+	b.Set(idKey(catRestore, d.ID), last)
+	c, err := t.e.commitSection(b, func(*commit) error {
+		if t.desc.Load() != d {
+			return errStale
+		}
+		return nil
+	})
+	if err != nil {
+		return false, err
+	}
+	return false, t.e.finish(c)
+}
+
+// copySlice adds the next items to a batch. It returns the suffix of the last key that it read, or
+// nil if there is none.
+func (t *Table) copySlice(b *kv.Batch, d *TableDesc) (last []byte, err error) {
+	lower, upper := tableSpan(spaceItems, t.source.d.ID)
+	after, ok, err := get(t.e.kv, idKey(catRestore, d.ID))
+	if err != nil {
+		return nil, err
+	}
+	if ok {
+		lower = append(append(lower, after...), 0)
+	}
+	it := t.source.store.NewIter(lower, upper)
+	defer it.Close()
+	for ok, n := it.First(), 0; ok && n < t.e.backfillItems && b.Size() < sliceBytes; ok, n = it.Next(), n+1 {
+		value := it.Value()
+		if it.Error() != nil {
+			break
+		}
+		last = append(last[:0], it.Key()[tablePrefixLen:]...)
+		h, item, err := splitStored(value)
+		if err != nil {
+			return nil, err
+		}
+		if t.source.d.expired(h, t.source.at) && !invariant.Injected(invariant.RestoreExpired) {
+			continue
+		}
+		k, err := d.keyFromSuffix(last)
+		if err != nil {
+			return nil, err
+		}
+		t.source.checkRestored(d, h)
+		d.putItem(b, k, nil, bytes.Clone(item), header{}, noDeadline(0, h.size), nil)
+	}
+	return last, it.Error()
+}
+
+// endRestore makes the table usable.
+func (t *Table) endRestore(d *TableDesc) error {
+	e := t.e
+	e.catalogue.changing.Lock()
+	defer e.catalogue.changing.Unlock()
+	if t.desc.Load() != d {
+		return errStale
+	}
+	next := d.clone()
+	next.Restore.Running = false
+	next.Version++
+	return e.commitNew(func(c *commit) error {
+		c.batch.Delete(idKey(catRestore, d.ID))
+		setDesc(c.batch, next, e.catalogue.ids)
+		e.change(t, next)
+		return nil
+	}, nil)
+}
+
+// abandonRestore removes the table of a restore that has failed.
+func (t *Table) abandonRestore(d *TableDesc) error {
+	t.e.catalogue.changing.Lock()
+	defer t.e.catalogue.changing.Unlock()
+	if t.desc.Load() != d {
+		return errStale
+	}
+	return t.e.drop(t, d)
+}
+
+// closeSources closes the backups of all restores under way.
+func (e *Engine) closeSources() {
+	for _, t := range e.Tables() {
+		t.closeSource()
+	}
+}

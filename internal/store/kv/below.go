@@ -1,0 +1,64 @@
+package kv
+
+import (
+	"errors"
+	"os"
+)
+
+// The store's directory may have subdirectories, which hold checkpoints of it. The store itself
+// never looks into them.
+
+// Below returns the path of something below the store's directory.
+func (db *DB) Below(names ...string) string {
+	path := db.opts.Dir
+	for _, name := range names {
+		path = db.opts.FS.PathJoin(path, name)
+	}
+	return path
+}
+
+// ListBelow returns the names in a subdirectory. They are none if it is missing.
+func (db *DB) ListBelow(names ...string) ([]string, error) {
+	found, err := db.opts.FS.List(db.Below(names...))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	return found, err
+}
+
+// RemoveBelow removes a subdirectory. The removal is durable when it returns.
+func (db *DB) RemoveBelow(names ...string) error {
+	path := db.Below(names...)
+	if err := db.opts.FS.RemoveAll(path); err != nil {
+		return err
+	}
+	return syncDirectory(db.opts.FS, db.opts.FS.PathDir(path))
+}
+
+// Below opens a checkpoint in a subdirectory of the directory. It returns an error that matches
+// os.ErrNotExist if there is none.
+func (s *Stopped) Below(names ...string) (*Stopped, error) {
+	path := s.dir
+	for _, name := range names {
+		path = s.fs.PathJoin(path, name)
+	}
+	return OpenStopped(s.fs, path)
+}
+
+// OpenBelow opens a checkpoint in a subdirectory for reading. It returns an error marked ErrCorrupt
+// if a file is damaged or missing.
+func (db *DB) OpenBelow(names ...string) (*ReadOnly, error) {
+	dir := db.Below(names...)
+	stopped, err := OpenStopped(db.opts.FS, dir)
+	if err != nil {
+		return nil, openError(dir, err)
+	}
+	if len(stopped.faults) > 0 {
+		return nil, errors.Join(&DamageError{Dir: dir, Faults: stopped.faults}, stopped.Close())
+	}
+	r, err := stopped.Open()
+	if err != nil {
+		return nil, errors.Join(err, stopped.Close())
+	}
+	return r, nil
+}
