@@ -159,7 +159,7 @@ func (db *DB) openLocked() error {
 	}
 	db.background.init()
 	db.reserve = newReserve(db.opts, db.log, db.startHealing)
-	db.guard = newGuardFS(db.opts.FS, db.reserve, &db.failure)
+	db.guard = newGuardFS(db.opts, db.reserve, &db.failure)
 	if db.journal, err = startJournal(db.guard.FS, db.opts.Dir, found); err != nil {
 		return fmt.Errorf("open %q: write the journal: %w", db.opts.Dir, markNoSpace(err))
 	}
