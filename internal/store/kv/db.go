@@ -42,6 +42,7 @@ type DB struct {
 	syncer      syncer
 	background  background
 	healing     atomic.Bool
+	copying     atomic.Bool                   // a Copy is open
 	warned      atomic.Pointer[clock.Elapsed] // when a failure in the background was last logged
 	opened      atomic.Bool
 	closed      atomic.Bool
@@ -155,6 +156,9 @@ func (db *DB) openLocked() error {
 		db.logEnd(found)
 		if err := removeSeal(db.opts.FS, found); err != nil {
 			return fmt.Errorf("open %q: remove the seal: %w", db.opts.Dir, err)
+		}
+		if err := db.removeCopy(); err != nil {
+			return fmt.Errorf("open %q: remove an unfinished copy: %w", db.opts.Dir, err)
 		}
 	}
 	db.background.init()
