@@ -42,6 +42,7 @@ type DB struct {
 	syncer      syncer
 	background  background
 	healing     atomic.Bool
+	copying     atomic.Bool                   // a Copy is open
 	warned      atomic.Pointer[clock.Elapsed] // when a failure in the background was last logged
 	opened      atomic.Bool
 	closed      atomic.Bool
@@ -156,10 +157,13 @@ func (db *DB) openLocked() error {
 		if err := removeSeal(db.opts.FS, found); err != nil {
 			return fmt.Errorf("open %q: remove the seal: %w", db.opts.Dir, err)
 		}
+		if err := db.removeCopy(); err != nil {
+			return fmt.Errorf("open %q: remove an unfinished copy: %w", db.opts.Dir, err)
+		}
 	}
 	db.background.init()
 	db.reserve = newReserve(db.opts, db.log, db.startHealing)
-	db.guard = newGuardFS(db.opts.FS, db.reserve, &db.failure)
+	db.guard = newGuardFS(db.opts, db.reserve, &db.failure)
 	if db.journal, err = startJournal(db.guard.FS, db.opts.Dir, found); err != nil {
 		return fmt.Errorf("open %q: write the journal: %w", db.opts.Dir, markNoSpace(err))
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -26,8 +27,13 @@ import (
 // From the failure on the directory does not change. Writes to critical files and removals are
 // dropped, so that every file of the manifest on disk stays. New files are created in memory, so
 // that flushes end, stalled writers continue and Close returns.
+//
+// The files of a checkpoint, in another directory, pass through.
 type guardFS struct {
 	FS
+	plain   FS // without the reserve: a checkpoint for which the disk lacks room fails
+	dir     string
+	logs    sync.Map // of the logs being written: base name → *logFile
 	failure *failure
 	journal *journal   // nil in Memory mode
 	sums    *tableSums // nil in Memory mode
@@ -52,8 +58,9 @@ const (
 )
 
 // newGuardFS returns the guard of a file system with its reserve.
-func newGuardFS(inner FS, reserve *reserve, failure *failure) *guardFS {
-	return &guardFS{FS: reserve.wrap(inner), reserve: reserve, failure: failure, after: vfs.NewMem(), closing: make(chan struct{})}
+func newGuardFS(opts Options, reserve *reserve, failure *failure) *guardFS {
+	dir := opts.FS.PathDir(opts.FS.PathJoin(opts.Dir, "x")) // without a slash at its end
+	return &guardFS{FS: reserve.wrap(opts.FS), plain: opts.FS, dir: dir, reserve: reserve, failure: failure, after: vfs.NewMem(), closing: make(chan struct{})}
 }
 
 // release ends all waits for room on the disk. Close calls it once, before it closes Pebble.
@@ -89,6 +96,9 @@ func (g *guardFS) syncDirectory(name string) error {
 }
 
 func (g *guardFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if g.elsewhere(name) {
+		return g.plain.Create(name, category)
+	}
 	if isMarker(name) && !g.dead() {
 		g.critical("sync directory of", name, g.syncDirectory(name))
 	}
@@ -175,7 +185,9 @@ func (g *guardFS) created(op, name string, category vfs.DiskWriteCategory, f vfs
 		file := guardFile{File: f, fs: g, name: name}
 		g.noteCreated(&file)
 		if isLog(name) {
-			return &logFile{guardFile: file}, nil
+			log := &logFile{guardFile: file}
+			g.logs.Store(g.PathBase(name), log)
+			return log, nil
 		}
 		return &file, nil
 	}
@@ -215,7 +227,15 @@ func (g *guardFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 			return f, nil
 		}
 	}
-	f, err := g.withDescriptor(descriptorTriesRead, func() (vfs.File, error) { return g.FS.Open(name, opts...) })
+	if g.elsewhere(name) {
+		return g.plain.Open(name, opts...)
+	}
+	f, err := g.withDescriptor(descriptorTriesRead, func() (vfs.File, error) {
+		if isLog(name) {
+			return g.openLog(name, opts)
+		}
+		return g.FS.Open(name, opts...)
+	})
 	if err == nil && isTable(name) {
 		f = tableFile{File: f, name: g.PathBase(name), bad: &g.bad}
 	}
@@ -223,6 +243,9 @@ func (g *guardFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 }
 
 func (g *guardFS) OpenDir(name string) (vfs.File, error) {
+	if g.elsewhere(g.PathJoin(name, "x")) {
+		return g.plain.OpenDir(name)
+	}
 	f, err := g.withDescriptor(descriptorTries, func() (vfs.File, error) { return g.FS.OpenDir(name) })
 	if err != nil {
 		return nil, err
@@ -245,7 +268,18 @@ func (g *guardFS) Stat(name string) (vfs.FileInfo, error) {
 	return g.FS.Stat(name)
 }
 
+// MkdirAll implements FS. Pebble makes the directory of a checkpoint readable for everyone.
+func (g *guardFS) MkdirAll(name string, mode fs.FileMode) error {
+	if g.elsewhere(g.PathJoin(name, "x")) {
+		return g.plain.MkdirAll(name, directoryMode)
+	}
+	return g.FS.MkdirAll(name, mode)
+}
+
 func (g *guardFS) Remove(name string) error {
+	if g.elsewhere(name) {
+		return g.plain.Remove(name)
+	}
 	if !g.dead() {
 		if g.sums != nil && isTable(name) {
 			g.sums.byName.Delete(g.PathBase(name))
@@ -264,7 +298,13 @@ func ignoreMissing(err error) error {
 	return err
 }
 
+// Link implements FS. Only a checkpoint makes links.
+func (g *guardFS) Link(oldname, newname string) error { return g.plain.Link(oldname, newname) }
+
 func (g *guardFS) RemoveAll(name string) error {
+	if g.elsewhere(name) {
+		return g.plain.RemoveAll(name)
+	}
 	if g.dead() {
 		return g.after.RemoveAll(name)
 	}
@@ -272,6 +312,9 @@ func (g *guardFS) RemoveAll(name string) error {
 }
 
 func (g *guardFS) Rename(oldname, newname string) error {
+	if g.elsewhere(newname) {
+		return g.plain.Rename(oldname, newname)
+	}
 	if !g.dead() {
 		g.critical("rename", oldname, g.FS.Rename(oldname, newname))
 		return nil

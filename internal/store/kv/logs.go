@@ -2,6 +2,7 @@ package kv
 
 import (
 	"strings"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -22,7 +23,8 @@ func isLog(name string) bool { return strings.HasSuffix(name, ".log") }
 // logFile is a log open for writing.
 type logFile struct {
 	guardFile
-	written, room int64 // bytes; used by one writer at a time
+	written atomic.Int64 // bytes; one writer at a time raises it, after the write
+	room    int64        // bytes; used by that writer
 }
 
 // Preallocate implements vfs.File. Pebble asks for the largest memtable's room.
@@ -30,15 +32,22 @@ func (f *logFile) Preallocate(int64, int64) error { return nil }
 
 // Write implements vfs.File.
 func (f *logFile) Write(p []byte) (int, error) {
-	if end := f.written + int64(len(p)); end > f.room && !f.fs.dead() {
+	if end := f.written.Load() + int64(len(p)); end > f.room && !f.fs.dead() {
 		more := min(max(f.room, logRoomLeast), logRoomMost)
 		// Without the room the write continues, and reports itself whether the disk is full.
 		_ = f.File.Preallocate(f.room, end+more-f.room)
 		f.room = end + more
 	}
 	n, err := f.guardFile.Write(p)
-	f.written += int64(n)
+	f.written.Add(int64(n))
 	return n, err
+}
+
+// Close implements vfs.File. The file is whole then, and ends with its mark.
+func (f *logFile) Close() error {
+	err := f.guardFile.Close()
+	f.fs.logs.Delete(f.fs.PathBase(f.name))
+	return err
 }
 
 // noRecycling deletes obsolete files as Pebble's default does, and makes Pebble pass every log to
