@@ -454,8 +454,8 @@ func TestRestoreResumes(t *testing.T) {
 // The start removes what a crash left of a backup: a row that is CREATING, a row without files, and
 // files without a row.
 func TestBackupLeftovers(t *testing.T) {
-	var text bytes.Buffer
-	log := &lockedWriter{w: &text}
+	var logText bytes.Buffer
+	log := &lockedWriter{w: &logText}
 	dir := newDirectory(func(o *Options) { o.Logger = slog.New(slog.NewTextHandler(log, nil)) })
 	d := dir.open(t)
 	d.put(d.table("events"), item("pk", "a", "sk", 1))
@@ -478,7 +478,7 @@ func TestBackupLeftovers(t *testing.T) {
 		t.Errorf("directories: %v, %v", names, err)
 	}
 	for _, text := range []string{"a backup that was not finished is removed", "a backup without files is removed", "stray"} {
-		if !strings.Contains(logged(log, &text), text) {
+		if !strings.Contains(logged(log, &logText), text) {
 			t.Errorf("the log lacks %q", text)
 		}
 	}
@@ -521,8 +521,8 @@ func logged(w *lockedWriter, text *bytes.Buffer) string {
 // A damaged backup ends its restore: the log names the file, the new table is gone, and the source
 // and other backups stay as they were. Check finds the damage.
 func TestRestoreDamaged(t *testing.T) {
-	var text bytes.Buffer
-	log := &lockedWriter{w: &text}
+	var logText bytes.Buffer
+	log := &lockedWriter{w: &logText}
 	dir := newDirectory(func(o *Options) { o.Logger = slog.New(slog.NewTextHandler(log, nil)) })
 	d := dir.open(t)
 	tab := d.table("events")
@@ -542,7 +542,7 @@ func TestRestoreDamaged(t *testing.T) {
 	if _, err := d.TableToDescribe("default", "again"); err != ErrTableNotFound {
 		t.Errorf("the table of a failed restore: %v", err)
 	}
-	if text := logged(log, &text); !strings.Contains(text, "a restore has failed") || !strings.Contains(text, ".sst") || !strings.Contains(text, damaged.ID) {
+	if text := logged(log, &logText); !strings.Contains(text, "a restore has failed") || !strings.Contains(text, ".sst") || !strings.Contains(text, damaged.ID) {
 		t.Errorf("the log says\n%s", text)
 	}
 	d.wantItems(tab, want)
@@ -641,7 +641,9 @@ func TestBackupPowerCut(t *testing.T) {
 	var ops, written int64
 	run := func(cut int64) (disk *kv.CrashFS, b *BackupDesc, reached string) {
 		disk = kv.NewCrashFS()
-		disk.CutAfter(cut)
+		if cut > 0 {
+			disk.CutAfter(cut)
+		}
 		o := Options{Dir: "data", FS: disk, Clock: frozenClock(), ClockControl: true, ReserveBytes: -1}
 		e, err := Open(o)
 		if err != nil {

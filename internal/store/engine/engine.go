@@ -115,6 +115,7 @@ type Engine struct {
 	// holds a request to run all backfills: the function to call when they have ended
 	backfills     chan func()
 	backfillRetry retry // of the backfills that met a damaged file
+	openSources   int   // of restores; touched by runBackfills only
 	backfillItems int   // backfillSlice, except in tests that need many steps
 
 	calls    calls

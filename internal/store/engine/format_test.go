@@ -81,6 +81,14 @@ func formatStore(t *testing.T) *db {
 		td.TTL.Expiry = Expiry{Mode: ExpiryAWS, Seed: 7}
 	})
 	d.put(late, item("pk", "a", "ttl", unix(10*time.Second)))
+	again, err := d.beginRestore(d.backup("late"), "again")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := again.restoreStep(again.Desc()); err != nil {
+		t.Fatal(err)
+	}
+	d.closeSources()
 	return d
 }
 
@@ -108,16 +116,20 @@ func (p pair) String() string {
 	return fmt.Sprintf("key   % x\nvalue % x", p.key, p.value)
 }
 
+// backupForm matches the id of a backup.
+var backupForm = regexp.MustCompile(`([0-9]{14}-)[0-9a-f]{8}`)
+
 var uuidForm = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}`)
 
-// dump returns everything in the store, in order. Table ids of the API are random: each is replaced
-// by one fixed value.
+// dump returns everything in the store, in order. Table ids of the API and the ids of backups are
+// random: each is replaced by a fixed value.
 func (d *db) dump() (out []pair) {
 	it := d.kv.NewIter(nil, nil)
 	defer it.Close()
 	for ok := it.First(); ok; ok = it.Next() {
 		value := uuidForm.ReplaceAll(it.Value(), []byte("00000000-0000-4000-8000-000000000000"))
-		out = append(out, pair{bytes.Clone(it.Key()), bytes.Clone(value)})
+		fixed := []byte("${1}00000000")
+		out = append(out, pair{backupForm.ReplaceAll(it.Key(), fixed), backupForm.ReplaceAll(value, fixed)})
 	}
 	if err := it.Error(); err != nil {
 		d.t.Fatal(err)

@@ -32,6 +32,10 @@ type source struct {
 	at    Instant    // of the backup's last commit
 }
 
+// sourcesMax bounds the backups that are open at once, and with them the memory for the log that
+// each of them replays. Further restores wait.
+const sourcesMax = 2
+
 // errRestoreFailed marks errors that end a restore for good.
 var errRestoreFailed = errors.New("the backup cannot be read")
 
@@ -55,6 +59,9 @@ func (e *Engine) checkRestore(id string) error {
 // restoreRound copies the next items, or ends the restore. It reports whether another round is
 // needed. If the backup is damaged, it removes the table: a part of a backup must not pass for all.
 func (t *Table) restoreRound(ctx context.Context, d *TableDesc) (more bool, err error) {
+	if t.source == nil && t.e.openSources >= sourcesMax {
+		return true, ctx.Err()
+	}
 	done, err := t.restoreStep(d)
 	switch {
 	case errors.Is(err, errRestoreFailed):
@@ -75,6 +82,7 @@ func (t *Table) openSource(d *TableDesc) error {
 	b, err := t.e.Backup(d.Restore.Backup)
 	if err == nil {
 		t.source = &source{d: &b.Table}
+		t.e.openSources++
 		t.source.store, err = t.e.kv.OpenBelow(backupsDir, b.ID)
 	}
 	if err == nil {
@@ -93,12 +101,16 @@ func (t *Table) openSource(d *TableDesc) error {
 
 // closeSource closes the backup of a restore, if it is open.
 func (t *Table) closeSource() {
-	if t.source != nil && t.source.store != nil {
+	if t.source == nil {
+		return
+	}
+	if t.source.store != nil {
 		if err := t.source.store.Close(); err != nil {
 			t.e.log.Warn("closing a backup failed", "table", t.Desc().Name, "error", err)
 		}
 	}
 	t.source = nil
+	t.e.openSources--
 }
 
 // restoreStep copies one slice of items. It reports whether no item was left.

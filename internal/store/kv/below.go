@@ -45,6 +45,9 @@ func (s *Stopped) Below(names ...string) (*Stopped, error) {
 	return OpenStopped(s.fs, path)
 }
 
+// belowCacheBytes is the block cache of a checkpoint, which is read once and in order.
+const belowCacheBytes = 1 << 20
+
 // OpenBelow opens a checkpoint in a subdirectory for reading. It returns an error marked ErrCorrupt
 // if a file is damaged or missing.
 func (db *DB) OpenBelow(names ...string) (*ReadOnly, error) {
@@ -56,7 +59,7 @@ func (db *DB) OpenBelow(names ...string) (*ReadOnly, error) {
 	if len(stopped.faults) > 0 {
 		return nil, errors.Join(&DamageError{Dir: dir, Faults: stopped.faults}, stopped.Close())
 	}
-	r, err := stopped.Open()
+	r, err := stopped.open(belowCacheBytes)
 	if err != nil {
 		return nil, errors.Join(err, stopped.Close())
 	}

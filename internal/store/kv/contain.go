@@ -110,14 +110,17 @@ func (e *readError) Is(target error) bool { return target == ErrCorrupt }
 func (e *readError) Repeated() bool { return e.repeated }
 
 // readFailed marks an error of a read if a damaged file is its cause. A nil DB belongs to a
-// read-only store, whose errors are returned unchanged.
+// read-only store.
 func (db *DB) readFailed(err error) error {
-	if db == nil || err == nil || err == ErrNotFound || !pebble.IsCorruptionError(err) {
+	if err == nil || err == ErrNotFound || !pebble.IsCorruptionError(err) {
 		return err
 	}
 	file := "a table file"
 	if info := pebble.ExtractDataCorruptionInfo(err); info != nil {
 		file = filepath.Base(info.Path)
+	}
+	if db == nil {
+		return &readError{file: file, cause: err}
 	}
 	d := &db.damages
 	d.mu.Lock()

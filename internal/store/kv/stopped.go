@@ -147,8 +147,11 @@ type ReadOnly struct {
 }
 
 // Open opens a sound directory for reads. The ReadOnly owns the directory's lock from then on.
-func (s *Stopped) Open() (*ReadOnly, error) {
-	opts, err := Options{Dir: s.dir, FS: s.fs, ReserveBytes: -1}.withDefaults()
+func (s *Stopped) Open() (*ReadOnly, error) { return s.open(0) }
+
+// open is Open with a block cache of a given size; 0: the default.
+func (s *Stopped) open(cacheBytes int64) (*ReadOnly, error) {
+	opts, err := Options{Dir: s.dir, FS: s.fs, CacheBytes: cacheBytes, ReserveBytes: -1}.withDefaults()
 	if err != nil {
 		return nil, err
 	}
@@ -163,6 +166,8 @@ func (s *Stopped) Open() (*ReadOnly, error) {
 	}
 	p := pebbleOptions(opts)
 	p.FS, p.Lock, p.ReadOnly, p.Logger = readOnlyFS{s.fs}, s.lock, true, noLogger{}
+	// the read that meets a damaged block returns the error; Pebble's default is to panic
+	p.EventListener = &pebble.EventListener{DataCorruption: func(pebble.DataCorruptionInfo) {}}
 	opened, err := openPebble(s.dir, p)
 	if err != nil {
 		return nil, openError(s.dir, err)
@@ -174,7 +179,8 @@ func (s *Stopped) Open() (*ReadOnly, error) {
 
 // Get implements Reader.
 func (r *ReadOnly) Get(key []byte) (value []byte, closer io.Closer, err error) {
-	return r.pebble.Get(key)
+	value, closer, err = r.pebble.Get(key)
+	return value, closer, (*DB)(nil).readFailed(err)
 }
 
 // NewIter implements Reader.
