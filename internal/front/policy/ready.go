@@ -39,9 +39,10 @@ func ReadOnly() string {
 	}, []string{"*"}})
 }
 
-// Table returns the policy for all actions on the table with an ARN, its indexes and its stream.
+// Table returns the policy for all actions on the table with an ARN, its indexes, its stream and
+// its backups.
 func Table(arn string) string {
-	return Text(Grant{"Table", []string{"dynamodb:*"}, []string{arn, arn + "/index/*", arn + "/stream/*"}})
+	return Text(Grant{"Table", []string{"dynamodb:*"}, []string{arn, arn + "/index/*", arn + "/stream/*", arn + "/backup/*"}})
 }
 
 // Backup returns the policy for copying all tables, by reading them or as DynamoDB's own backups

@@ -368,14 +368,14 @@ func (l *locked) readStream(user, table string) string {
 // TestEveryOperationIsPermitted: no operation runs without permission, whatever its input, and each
 // is about a resource or known to have none.
 func TestEveryOperationIsPermitted(t *testing.T) {
-	without := []string{"ListTables", "DescribeLimits", "DescribeEndpoints"}
+	without := []string{"ListTables", "ListBackups", "DescribeLimits", "DescribeEndpoints"}
 	s := newTestServer(t, Options{})
 	ring, err := keys.New([]keys.Spec{{Policies: []keys.Policy{{Text: allow("s3:*", "*", "")}}}}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Keys = ring
-	body := `{"TableName":"t","ResourceArn":"` + tableARN + `t","StreamArn":"` + tableARN + `t/stream/1","ShardIterator":"` + tableARN + `t/stream/1|1|x",` +
+	body := `{"TableName":"t","BackupName":"b","BackupArn":"` + tableARN + `t/backup/1","TargetTableName":"t","ResourceArn":"` + tableARN + `t","StreamArn":"` + tableARN + `t/stream/1","ShardIterator":"` + tableARN + `t/stream/1|1|x",` +
 		`"RequestItems":{"t":{}},"TransactItems":[{"Get":{"TableName":"t"},"Put":{"TableName":"t"}}]}`
 	for _, name := range operationNames() {
 		in := &Request{Header: http.Header{}}

@@ -26,18 +26,30 @@ func encodeTable(w *writer, t *service.TableDescription) {
 	encodeIndexes(w, "LocalSecondaryIndexes", t.Local)
 	encodeIndexes(w, "GlobalSecondaryIndexes", t.Global)
 	encodeStream(w, t)
-	if t.SSEEnabled {
-		w.name("SSEDescription").beginObject()
-		w.name("Status").text("ENABLED")
-		w.name("SSEType").text("KMS")
+	if r := t.Restore; r != nil {
+		w.name("RestoreSummary").beginObject()
+		w.name("SourceBackupArn").text(r.BackupARN)
+		w.name("SourceTableArn").text(r.TableARN)
+		w.name("RestoreDateTime").instant(r.At)
+		w.name("RestoreInProgress").boolean(r.InProgress)
 		w.endObject()
 	}
+	encodeSSE(w, t)
 	if t.TableClass != "" {
 		w.name("TableClassSummary").beginObject()
 		w.name("TableClass").text(t.TableClass)
 		w.endObject()
 	}
 	w.name("DeletionProtectionEnabled").boolean(t.DeletionProtection)
+}
+
+func encodeSSE(w *writer, t *service.TableDescription) {
+	if t.SSEEnabled {
+		w.name("SSEDescription").beginObject()
+		w.name("Status").text("ENABLED")
+		w.name("SSEType").text("KMS")
+		w.endObject()
+	}
 }
 
 func encodeThroughput(w *writer, t *service.TableDescription) {
@@ -59,16 +71,22 @@ func encodeBilling(w *writer, t *service.TableDescription) {
 		w.optionalInstant("LastUpdateToPayPerRequestDateTime", t.OnDemandSince)
 		w.endObject()
 	}
-	if t.OnDemand != nil {
-		w.name("OnDemandThroughput").beginObject()
-		if t.OnDemand.MaxRead.Set {
-			w.name("MaxReadRequestUnits").integer(t.OnDemand.MaxRead.V)
-		}
-		if t.OnDemand.MaxWrite.Set {
-			w.name("MaxWriteRequestUnits").integer(t.OnDemand.MaxWrite.V)
-		}
-		w.endObject()
+	encodeOnDemand(w, t.OnDemand)
+}
+
+// encodeOnDemand writes the maximum throughput, if there is one.
+func encodeOnDemand(w *writer, o *service.OnDemandThroughput) {
+	if o == nil {
+		return
 	}
+	w.name("OnDemandThroughput").beginObject()
+	if o.MaxRead.Set {
+		w.name("MaxReadRequestUnits").integer(o.MaxRead.V)
+	}
+	if o.MaxWrite.Set {
+		w.name("MaxWriteRequestUnits").integer(o.MaxWrite.V)
+	}
+	w.endObject()
 }
 
 // encodeStream writes the specification of an enabled stream, and the name of the latest stream,
@@ -95,12 +113,7 @@ func encodeIndexes(w *writer, name string, list []service.IndexDescription) {
 func encodeIndex(w *writer, x *service.IndexDescription) {
 	w.name("IndexName").text(x.Name)
 	encodePairs(w, "KeySchema", x.KeySchema, "AttributeName", "KeyType")
-	w.name("Projection").beginObject()
-	w.name("ProjectionType").text(x.ProjectionType)
-	if len(x.NonKey) > 0 {
-		w.name("NonKeyAttributes").texts(x.NonKey)
-	}
-	w.endObject()
+	encodeProjection(w, x)
 	if global := x.Status != ""; global {
 		w.name("IndexStatus").text(x.Status)
 		if x.Backfilling.Set {
@@ -115,6 +128,15 @@ func encodeIndex(w *writer, x *service.IndexDescription) {
 	w.name("IndexSizeBytes").integer(x.SizeBytes)
 	w.name("ItemCount").integer(x.ItemCount)
 	w.name("IndexArn").text(x.ARN)
+}
+
+func encodeProjection(w *writer, x *service.IndexDescription) {
+	w.name("Projection").beginObject()
+	w.name("ProjectionType").text(x.ProjectionType)
+	if len(x.NonKey) > 0 {
+		w.name("NonKeyAttributes").texts(x.NonKey)
+	}
+	w.endObject()
 }
 
 // encodePairs writes a list of structures with two text members.

@@ -100,6 +100,20 @@ func (j *JSON) Int() int { return int(j.integer("Integer", math.MinInt32, math.M
 // Long reads a Long, as Int does an Integer.
 func (j *JSON) Long() int64 { return j.integer("Long", math.MinInt64, math.MaxInt64) }
 
+// Instant reads a Timestamp, a number of seconds, as milliseconds. It rounds to the nearest one, and
+// a value that is out of range to the bound.
+func (j *JSON) Instant() int64 {
+	c := j.next()
+	if c != '-' && c-'0' > 9 {
+		j.notScalar(c, "Date")
+		return 0
+	}
+	text, _ := j.number()
+	seconds, _ := strconv.ParseFloat(string(text), 64) // infinite if it does not fit
+	const most = 1 << 52
+	return int64(max(-most, min(math.Round(seconds*1000), most)))
+}
+
 // integer reads an integer from least to most.
 func (j *JSON) integer(typ string, least, most int64) int64 {
 	c := j.next()

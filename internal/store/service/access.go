@@ -54,6 +54,12 @@ func (s *Service) Accesses(operation string, in any, facts Facts) []Access {
 		a.Resource = s.tableResource(in.TableName.V)
 	case *UpdateTimeToLiveInput:
 		a.Resource = s.tableResource(in.TableName.V)
+	case *CreateBackupInput:
+		a.Resource = s.tableResource(in.TableName.V)
+	case *BackupInput:
+		a.Resource = s.arnResource(in.ARN.V)
+	case *RestoreTableInput:
+		return s.restoreAccesses(a, in)
 	case *TableNameInput:
 		a.Resource = s.tableResource(in.TableName.V)
 	case *TagResourceInput:
@@ -91,6 +97,18 @@ func (s *Service) createAccesses(a Access, in *CreateTableInput) []Access {
 	}
 	if in.Policy.Text.Set {
 		list = append(list, Access{Action: "dynamodb:PutResourcePolicy", Resource: a.Resource})
+	}
+	return list
+}
+
+// restoreAccesses returns the accesses of RestoreTableFromBackup: to the backup, and to the new table
+// with the actions that AWS lists as dependent ("Using IAM with DynamoDB backup and restore").
+func (s *Service) restoreAccesses(a Access, in *RestoreTableInput) []Access {
+	a.Resource = s.arnResource(in.BackupARN.V)
+	list := []Access{a}
+	target := s.tableResource(in.Target.V)
+	for _, action := range []string{"RestoreTableFromBackup", "BatchWriteItem", "DeleteItem", "GetItem", "PutItem", "Query", "Scan", "UpdateItem"} {
+		list = append(list, Access{Action: "dynamodb:" + action, Resource: target})
 	}
 	return list
 }

@@ -382,12 +382,66 @@ type UpdateTableInput struct {
 }
 
 // TableNameInput is the input of DescribeTable, DeleteTable and DescribeTimeToLive.
+
+// CreateBackupInput is a CreateBackup.
+type CreateBackupInput struct{ TableName, BackupName Opt[string] }
+
+// BackupInput is a DescribeBackup or DeleteBackup.
+type BackupInput struct{ ARN Opt[string] }
+
+type ListBackupsInput struct {
+	TableName, Start, Type Opt[string]
+	Limit                  Opt[int64]
+	From, Until            Opt[int64] // in ms since 1970: TimeRangeLowerBound and TimeRangeUpperBound
+}
+
+type RestoreTableInput struct {
+	BackupARN, Target Opt[string]
+	BillingMode       Opt[string]
+	Local, Global     []IndexSpec // nil when absent: all; empty: none
+	Vectors           int         // length of VectorIndexOverride
+	Throughput        *Throughput
+	OnDemand          *OnDemandThroughput
+	SSEEnabled        Opt[bool]
+}
+
+// BackupDetails answers CreateBackup. Every backup is of type USER.
+type BackupDetails struct {
+	ARN, Name, Status string
+	Created           time.Time
+	SizeBytes         int64
+}
+
+// BackupDescription answers DescribeBackup and DeleteBackup.
+type BackupDescription struct {
+	BackupDetails
+	Source                  TableDescription // the table when the backup was created
+	TTLStatus, TTLAttribute string           // TTLAttribute empty: TTL was off
+}
+
+// BackupSummary is a backup in a list.
+type BackupSummary struct {
+	BackupDetails
+	TableName, TableID, TableARN string
+}
+
+type ListBackupsOutput struct {
+	Backups []BackupSummary
+	Last    string // the ARN of the last one, if more follow
+}
+
+// RestoreSummary says from which backup a table was made.
+type RestoreSummary struct {
+	BackupARN, TableARN string
+	At                  time.Time // when the backup was created
+	InProgress          bool
+}
 type TableNameInput struct{ TableName Opt[string] }
 
 // TableDescription is the answer to CreateTable, DescribeTable, UpdateTable and DeleteTable.
 type TableDescription struct {
 	TableName, TableID, ARN string
-	Status                  string // ACTIVE; UPDATING or DELETING in the answer to a change
+	Status                  string // ACTIVE; CREATING during a restore; UPDATING or DELETING in the answer to a change
 	Created                 time.Time
 	Attributes              [][2]string // name, type
 	KeySchema               [][2]string // name, HASH or RANGE
@@ -406,6 +460,7 @@ type TableDescription struct {
 	TableClass             string // empty: not shown
 	DeletionProtection     bool
 	SSEEnabled             bool
+	Restore                *RestoreSummary // nil: not from a backup
 }
 
 type IndexDescription struct {

@@ -9,7 +9,7 @@ import (
 
 // The states of a table or a global index in answers. A change is complete when it is answered,
 // except an added index: it stays CREATING until it is built, and its table is ACTIVE meanwhile, as
-// at AWS. The other states occur only in the answer to a change.
+// at AWS. A table that is restored from a backup is CREATING until it has all items. The other states occur only in the answer to a change.
 const (
 	statusActive   = "ACTIVE"
 	statusCreating = "CREATING"
@@ -23,13 +23,15 @@ func (s *Service) DescribeTable(ctx context.Context, in *TableNameInput) (*Table
 	if err != nil {
 		return nil, err
 	}
-	t, err := s.engine.Table(namespace, ref.name)
+	t, err := s.engine.TableToDescribe(namespace, ref.name)
 	if err != nil {
 		return nil, apiError(err, ref.name)
 	}
-	stats, err := t.Stats(ctx)
-	if err != nil {
-		return nil, apiError(err, ref.name)
+	var stats engine.TableStats
+	if !t.Desc().Restore.Running {
+		if stats, err = t.Stats(ctx); err != nil {
+			return nil, apiError(err, ref.name)
+		}
 	}
 	d, err := t.Describe()
 	if err != nil {
@@ -58,6 +60,12 @@ func (s *Service) describe(d *engine.TableDesc, stats engine.TableStats) *TableD
 	}
 	if d.Stream.Label != "" {
 		out.StreamARN = s.streamARN(d.Name, d.Stream.Label)
+	}
+	if r := d.Restore; r.Backup != "" {
+		out.Restore = &RestoreSummary{BackupARN: s.backupOf(r.Table, r.Backup), TableARN: s.tableARN(r.Table), At: r.At.Time(), InProgress: r.Running}
+	}
+	if d.Restore.Running {
+		out.Status = statusCreating
 	}
 	s.describeBilling(out, &d.API)
 	for i := range d.Indexes {
@@ -109,6 +117,8 @@ func (s *Service) describeIndex(d *engine.TableDesc, ix *engine.IndexDesc, stats
 		Write:          ix.Write,
 	}
 	switch {
+	case d.Restore.Running && ix.Global:
+		out.Status = statusCreating
 	case ix.Building:
 		out.Status, out.Backfilling = statusCreating, Some(true)
 	case ix.Global:

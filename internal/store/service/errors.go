@@ -42,6 +42,8 @@ func apiError(err error, controlPlane string) error {
 		return indexError(index)
 	case errors.As(err, &key):
 		return keyError(key)
+	case errors.Is(err, engine.ErrTableCreating) && controlPlane != "":
+		return &dynamo.Error{Code: dynamo.CodeResourceInUse, Message: "Attempt to change a resource which is still in use: Table is being created: " + controlPlane}
 	case errors.Is(err, engine.ErrTableNotFound) && controlPlane != "":
 		return tableNotFound(controlPlane)
 	case errors.Is(err, engine.ErrTableNotFound):

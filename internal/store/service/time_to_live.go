@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 
 	"github.com/mayflydb/mayfly/internal/store/engine"
 )
@@ -75,6 +76,9 @@ func (s *Service) DescribeTimeToLive(_ context.Context, in *TableNameInput) (*De
 		return nil, err
 	}
 	_, d, err := describedTable(s.engine, ref.name)
+	if errors.Is(err, engine.ErrTableCreating) {
+		return nil, invalid("Cannot describe time to live while table is in CREATING state: Current table state is CREATING")
+	}
 	if err != nil {
 		return nil, apiError(err, ref.name)
 	}

@@ -1,0 +1,43 @@
+package wire
+
+import "github.com/mayflydb/mayfly/internal/store/service"
+
+func decodeCreateBackup(d *decoder, in *service.CreateBackupInput) {
+	d.read(members{{"TableName", &in.TableName}, {"BackupName", &in.BackupName}})
+}
+
+func decodeBackup(d *decoder, in *service.BackupInput) {
+	d.read(members{{"BackupArn", &in.ARN}})
+}
+
+func decodeListBackups(d *decoder, in *service.ListBackupsInput) {
+	d.read(members{
+		{"TableName", &in.TableName},
+		{"Limit", &in.Limit},
+		{"TimeRangeLowerBound", d.instant(&in.From)},
+		{"TimeRangeUpperBound", d.instant(&in.Until)},
+		{"ExclusiveStartBackupArn", &in.Start},
+		{"BackupType", &in.Type},
+	})
+}
+
+func decodeRestoreTable(d *decoder, in *service.RestoreTableInput) {
+	d.read(members{
+		{"TargetTableName", &in.Target},
+		{"BackupArn", &in.BackupARN},
+		{"BillingModeOverride", &in.BillingMode},
+		{"GlobalSecondaryIndexOverride", func() { in.Global = structs(d, "GlobalSecondaryIndex", decodeIndexSpec) }},
+		{"LocalSecondaryIndexOverride", func() { in.Local = structs(d, "LocalSecondaryIndex", decodeIndexSpec) }},
+		{"VectorIndexOverride", func() {
+			in.Vectors = len(list(d, func(d *decoder, _ *struct{}) { d.Skip() }))
+		}},
+		{"ProvisionedThroughputOverride", &in.Throughput},
+		{"OnDemandThroughputOverride", &in.OnDemand},
+		{"SSESpecificationOverride", func() { in.SSEEnabled = d.sseEnabled() }},
+	})
+}
+
+// instant returns a function that reads a member that is a Timestamp.
+func (d *decoder) instant(into *service.Opt[int64]) func() {
+	return func() { *into = service.Some(d.Instant()) }
+}

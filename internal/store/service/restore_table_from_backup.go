@@ -1,0 +1,183 @@
+package service
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/mayflydb/mayfly/internal/store/engine"
+)
+
+// RestoreTableFromBackup creates a table with the items and settings of a backup. The table is
+// CREATING until all items and index entries are there. Its stream, TTL, tags, policy and deletion
+// protection are not restored, as at AWS.
+func (s *Service) RestoreTableFromBackup(ctx context.Context, in *RestoreTableInput) (*TableDescription, error) {
+	if err := restoreShape(in); err != nil {
+		return nil, err
+	}
+	b, err := s.backupByARN(in.BackupARN.V)
+	if err != nil {
+		return nil, err
+	}
+	d := engine.TableDesc{
+		Namespace: namespace, Name: in.Target.V, Key: b.Table.Key,
+		API:     engine.APIDesc{TableClass: b.Table.API.TableClass, SSEEnabled: in.SSEEnabled.Or(b.Table.API.SSEEnabled)},
+		Restore: engine.RestoreDesc{Backup: b.ID, Table: b.Table.Name, At: b.Created, Running: true},
+	}
+	if err := restoreBilling(&d.API, &b.Table.API, in, s.engine.Now()); err != nil {
+		return nil, err
+	}
+	if d.Indexes, err = restoredIndexes(&b.Table, in, d.API.OnDemand); err != nil {
+		return nil, err
+	}
+	d.API.Definitions = usedDefinitions(&d, slices.Clone(b.Table.API.Definitions))
+	s.obeyTags(&d)
+	t, err := s.engine.CreateTable(ctx, d)
+	if err != nil {
+		return nil, backupError(err, in.Target.V, in.BackupARN.V)
+	}
+	// by now the restore may have ended; the answer shows its beginning, as at AWS
+	shown := *t.Desc()
+	shown.Restore.Running = true
+	return s.describe(&shown, engine.TableStats{}), nil
+}
+
+func restoreShape(in *RestoreTableInput) error {
+	var sh shape
+	sh.Required("targetTableName", in.Target.Set)
+	sh.name("targetTableName", in.Target)
+	sh.backupARN(in.BackupARN)
+	sh.enum("billingModeOverride", in.BillingMode, enumBilling)
+	for i := range in.Global {
+		sh.index(member("globalSecondaryIndexOverride", i), &in.Global[i])
+	}
+	for i := range in.Local {
+		sh.index(member("localSecondaryIndexOverride", i), &in.Local[i])
+	}
+	sh.throughput("provisionedThroughputOverride", in.Throughput)
+	if err := sh.err(); err != nil {
+		return err
+	}
+	if in.Vectors > 0 {
+		return invalid(invalidValues + "The backup has no vector indexes, and VectorIndexOverride names one")
+	}
+	return nil
+}
+
+// restoreBilling sets the billing mode and the throughput: those of the request, or else those of
+// the backup.
+func restoreBilling(a, from *engine.APIDesc, in *RestoreTableInput, now engine.Instant) error {
+	a.OnDemand = from.OnDemand
+	if in.BillingMode.Set {
+		a.OnDemand = in.BillingMode.V == billingOnDemand
+	}
+	if a.OnDemand {
+		if in.Throughput != nil {
+			return invalid(msgThroughputOnDemand)
+		}
+		if err := onDemandRange(in.OnDemand); err != nil {
+			return err
+		}
+		a.OnDemandSince = now
+		a.MaxRead, a.MaxWrite = from.MaxRead, from.MaxWrite
+		setOnDemandMaximum(a, in.OnDemand)
+		return nil
+	}
+	if member := onDemandMember(in.OnDemand); member != "" {
+		return invalid(invalidValues + member + " for OnDemandThroughput cannot be specified when table BillingMode is PROVISIONED.")
+	}
+	switch {
+	case in.Throughput != nil:
+		a.Read, a.Write = in.Throughput.Read.V, in.Throughput.Write.V
+		return throughputRange(in.Throughput)
+	case from.OnDemand:
+		return invalid(invalidValues + "ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED")
+	default:
+		a.Read, a.Write = from.Read, from.Write
+		return nil
+	}
+}
+
+// restoredIndexes returns the indexes of the restored table: those of the backup, or those of them
+// that the request names.
+func restoredIndexes(from *engine.TableDesc, in *RestoreTableInput, onDemand bool) (out []engine.IndexDesc, err error) {
+	if err := overridesExist(from, in); err != nil {
+		return nil, err
+	}
+	for _, ix := range from.Indexes {
+		list := in.Local
+		if ix.Global {
+			list = in.Global
+		}
+		ix.Building = false // the restore adds an entry for every item
+		at := slices.IndexFunc(list, func(spec IndexSpec) bool { return spec.IndexName.V == ix.Name })
+		if list != nil && at < 0 {
+			continue
+		}
+		if ix.Global {
+			var throughput *Throughput
+			if at >= 0 {
+				throughput = list[at].Throughput
+			}
+			if err := restoreIndexThroughput(&ix, throughput, onDemand); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, ix)
+	}
+	return out, nil
+}
+
+// restoreIndexThroughput sets a global index's throughput: that of the request, or else the
+// backup's.
+func restoreIndexThroughput(ix *engine.IndexDesc, t *Throughput, onDemand bool) error {
+	switch {
+	case onDemand && t != nil:
+		return invalid(invalidValues + "ProvisionedThroughput should not be specified for index: " + ix.Name + " when BillingMode is PAY_PER_REQUEST")
+	case onDemand:
+		ix.Read, ix.Write = 0, 0
+	case t != nil:
+		ix.Read, ix.Write = t.Read.V, t.Write.V
+		return throughputRange(t)
+	case ix.Read == 0: // the backup's table was on demand
+		return invalid(invalidValues + "ProvisionedThroughput is not specified for index: " + ix.Name)
+	}
+	return nil
+}
+
+// overridesExist checks that each index of the request is one of the backup, with the same key and
+// projection.
+func overridesExist(from *engine.TableDesc, in *RestoreTableInput) error {
+	check := func(member string, list []IndexSpec, global bool) error {
+		for i := range list {
+			name := list[i].IndexName.V
+			if err := indexNameTwice(name, list[:i]); err != nil {
+				return err
+			}
+			ix := from.Index(name)
+			if ix == nil || ix.Global != global || !sameIndex(ix, &list[i]) {
+				return invalid(invalidValues + member + " names the index " + name + ", and the backup has none of that name, key schema and projection")
+			}
+		}
+		return nil
+	}
+	if err := check("LocalSecondaryIndexOverride", in.Local, false); err != nil {
+		return err
+	}
+	return check("GlobalSecondaryIndexOverride", in.Global, true)
+}
+
+// sameIndex reports whether a request describes the key and the projection of an index.
+func sameIndex(ix *engine.IndexDesc, spec *IndexSpec) bool {
+	key := describeKey(ix.Key)
+	if len(key) != len(spec.KeySchema) {
+		return false
+	}
+	for i, e := range spec.KeySchema {
+		if key[i] != [2]string{e.Name.V, e.Type.V} {
+			return false
+		}
+	}
+	sorted := func(names []string) string { return strings.Join(slices.Sorted(slices.Values(names)), "\x00") }
+	return ix.Projection.Type == spec.Projection.Type.V && sorted(ix.Projection.NonKey) == sorted(spec.Projection.NonKey)
+}
