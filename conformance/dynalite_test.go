@@ -14,6 +14,7 @@ const (
 // dynaliteKnown lists the checks that dynalite 4.0 fails: an emulator without expiry, transactions
 // and streams.
 var dynaliteKnown = map[string]string{
+	"Backups":            notServed,
 	"DescribeEndpoints":  notServed,
 	"DescribeLimits":     notServed,
 	"IndexChanges":       "indexes stay as they were made",

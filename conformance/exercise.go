@@ -204,6 +204,7 @@ var tableGroups = []group{
 	{"UpdateTimeToLive", updateTimeToLiveChecks},
 	{"TagResource", tagResourceChecks},
 	{"ResourcePolicy", resourcePolicyChecks},
+	{"Backups", backupChecks},
 	{"DescribeLimits", describeLimitsChecks},
 	{"DescribeEndpoints", describeEndpointsChecks},
 

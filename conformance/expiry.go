@@ -44,6 +44,7 @@ var strictExpiryChecks = []check{
 	{"HiddenFromTransactions", expiryHiddenFromTransactions},
 	{"HiddenFromBirth", expiryHiddenFromBirth},
 	{"PagesOverHoles", expiryPagesOverHoles},
+	{"OfRestoredItems", expiryOfRestoredItems},
 }
 
 // ttlTable returns a new table with TTL on the attribute "ttl".
