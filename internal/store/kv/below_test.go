@@ -65,9 +65,11 @@ func TestBelow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer stopped.Close()
 	if _, err := stopped.Below("copies", "one"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a removed one: %v", err)
+	}
+	if err := stopped.Close(); err != nil {
+		t.Fatal(err)
 	}
 	open(t, Options{Dir: "data", FS: fs, ReserveBytes: -1})
 }
