@@ -268,16 +268,16 @@ type Record struct {
 	Keys []byte // JSON, of an incremental export; nil otherwise
 }
 
-// Read reads a file and calls yield for each record. A record is valid until yield returns. Read
-// returns nil if yield saw all records, and the file has the bytes and the number of items that the
-// manifest says.
-func (s *Source) Read(ctx context.Context, f File, yield func(Record) error) error {
+// Read reads a file, calls yield for each record, and returns the MD5 of the file's bytes in base64. A
+// record is valid until yield returns. The error is nil if yield saw all records, and the file has the
+// bytes and the number of items that the manifest says.
+func (s *Source) Read(ctx context.Context, f File, yield func(Record) error) (md5sum string, err error) {
 	file, err := s.store.Open(ctx, f.Name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return faulty(f.Name, "the file is missing")
+		return "", faulty(f.Name, "the file is missing")
 	}
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer file.Close()
 	sum := md5.New()
@@ -285,7 +285,7 @@ func (s *Source) Read(ctx context.Context, f File, yield func(Record) error) err
 	buffered := bufio.NewReaderSize(raw, 64<<10)
 	plain, err := decompress(f.Name, buffered)
 	if err != nil {
-		return faulty(f.Name, "%w", damaged(err))
+		return "", faulty(f.Name, "%w", damaged(err))
 	}
 	var items int64
 	count := func(r Record) error {
@@ -296,18 +296,19 @@ func (s *Source) Read(ctx context.Context, f File, yield func(Record) error) err
 	}
 	err = s.records(f.Name, plain, count)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if _, err := io.Copy(io.Discard, buffered); err != nil {
-		return faulty(f.Name, "%w", err)
+		return "", faulty(f.Name, "%w", err)
 	}
-	switch got := base64.StdEncoding.EncodeToString(sum.Sum(nil)); {
+	got := base64.StdEncoding.EncodeToString(sum.Sum(nil))
+	switch {
 	case f.MD5 != "" && got != f.MD5:
-		return faulty(f.Name, "its MD5 is %s, but the manifest says %s", got, f.MD5)
+		return "", faulty(f.Name, "its MD5 is %s, but the manifest says %s", got, f.MD5)
 	case f.Items >= 0 && items != f.Items:
-		return faulty(f.Name, "it has %d items, but the manifest says %d", items, f.Items)
+		return "", faulty(f.Name, "it has %d items, but the manifest says %d", items, f.Items)
 	}
-	return ctx.Err()
+	return got, ctx.Err()
 }
 
 // damaged explains an error of compressed data.

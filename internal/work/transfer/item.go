@@ -230,3 +230,19 @@ func valueOf(v dynamo.Value) types.AttributeValue {
 	}
 	return &types.AttributeValueMemberSS{Value: set}
 }
+
+// ReadKey returns a key from its JSON; no JSON is no key.
+func ReadKey(text []byte) (attr.Item, error) {
+	if len(text) == 0 {
+		return nil, nil
+	}
+	r := &Reader{json: dynamo.NewJSON(nil)}
+	key, err := r.decode(text)
+	if err != nil {
+		return nil, fmt.Errorf("a saved key: %w", err)
+	}
+	if key.Len() == 0 {
+		return nil, errors.New("a saved key has no attributes")
+	}
+	return itemOf(key), nil
+}

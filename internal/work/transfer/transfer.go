@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"sync"
 	"time"
@@ -129,8 +130,55 @@ func (s Side) call(ctx context.Context, f func() error) error {
 // Limits of a batch.
 const (
 	BatchMax      = 25      // writes; the API's limit
-	BatchBytesMax = 4 << 20 // of JSON, far below the API's limit of 16 MB
+	BatchBytesMax = 4 << 20 // far below the API's limit of 16 MB, since base64 and escapes are longer than the values
 )
+
+// Batches divides items into batches within these limits.
+func Batches(items []attr.Item) iter.Seq[[]attr.Item] {
+	return func(yield func([]attr.Item) bool) {
+		begin, size := 0, 0
+		for i, item := range items {
+			n := sizeOf(attr.M(item))
+			if i > begin && (i-begin == BatchMax || size+n > BatchBytesMax) {
+				if !yield(items[begin:i]) {
+					return
+				}
+				begin, size = i, 0
+			}
+			size += n
+		}
+		if begin < len(items) {
+			yield(items[begin:])
+		}
+	}
+}
+
+// sizeOf returns about the size of a value in bytes.
+func sizeOf(v types.AttributeValue) (n int) {
+	switch v := v.(type) {
+	case *types.AttributeValueMemberM:
+		for name, e := range v.Value {
+			n += len(name) + sizeOf(e)
+		}
+	case *types.AttributeValueMemberL:
+		for _, e := range v.Value {
+			n += sizeOf(e)
+		}
+	case *types.AttributeValueMemberSS:
+		for _, e := range v.Value {
+			n += len(e)
+		}
+	case *types.AttributeValueMemberBS:
+		for _, e := range v.Value {
+			n += len(e)
+		}
+	case *types.AttributeValueMemberNS:
+		n = 20 * len(v.Value)
+	default:
+		n = len(attr.Bytes(v))
+	}
+	return n + 8
+}
 
 // errUnprocessed is the error of an endpoint that processes none of a batch.
 var errUnprocessed = errors.New("the endpoint has left all items of a batch unprocessed: the table's capacity is too small")
