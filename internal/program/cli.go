@@ -23,6 +23,10 @@ type commands struct {
 	Healthcheck healthcheckCommand `cmd:"" group:"Server" help:"Report whether a running server is ready, for probes of containers."`
 	Policy      policyCommand      `cmd:"" group:"Server" help:"Explain what the access keys of a server may do."`
 
+	Export exportCommand `cmd:"" group:"Data" help:"Export a table as Amazon's exports to S3 do, to a directory or a bucket."`
+	Import importCommand `cmd:"" group:"Data" help:"Import an export, or files of DynamoDB JSON or CSV, into a table."`
+	Copy   copyCommand   `cmd:"" group:"Data" help:"Copy a table to another endpoint, or under another name."`
+
 	Schedule   scheduleCommand   `cmd:"" group:"Schedules and triggers" help:"Create, list and fire schedules (the EventBridge Scheduler API)."`
 	Trigger    triggerCommand    `cmd:"" group:"Schedules and triggers" help:"Call a target when items of a table change or expire (Lambda event source mappings)."`
 	Reminder   reminderCommand   `cmd:"" group:"Schedules and triggers" help:"List reminders: calls at the times that items name."`
