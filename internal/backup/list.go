@@ -88,7 +88,7 @@ func (l *List) check() error {
 // isFileName reports whether a name can be a file's of a database, so that it leads nowhere else.
 func isFileName(name string) bool {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_"
-	return name != "" && len(name) <= nameMax && name[0] != '.' && strings.Trim(name, letters) == ""
+	return name != "" && name != unfinishedName && len(name) <= nameMax && name[0] != '.' && strings.Trim(name, letters) == ""
 }
 
 // decodeList reads a List from JSON and checks it.

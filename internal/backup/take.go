@@ -2,6 +2,7 @@ package backup
 
 import (
 	"context"
+	"errors"
 	"io"
 	"time"
 )
@@ -38,7 +39,10 @@ func (r Repository) Take(ctx context.Context, o Take) (added Added, removed int,
 		return added, 0, err
 	}
 	added, err = r.Receive(ctx, stream, o.Source, stored, o.Progress)
-	_ = stream.Close() // it was read to its end, or err says why not
+	// The sender knows better than the receiver why a stream ends early.
+	if sent := stream.Close(); err != nil && sent != nil {
+		err = sent
+	}
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		err = cause
 	}
@@ -49,25 +53,31 @@ func (r Repository) Take(ctx context.Context, o Take) (added Added, removed int,
 	return added, removed, err
 }
 
-// Pipe returns what send writes. Closing it ends send.
+// Pipe returns what send writes. Closing it ends send, and returns its error.
 func Pipe(send func(w io.Writer) error) io.ReadCloser {
 	r, w := io.Pipe()
-	p := &pipe{PipeReader: r, done: make(chan struct{})}
+	p := &pipe{PipeReader: r, sent: make(chan error, 1)}
 	go func() {
-		defer close(p.done)
-		_ = w.CloseWithError(send(w))
+		err := send(w)
+		_ = w.CloseWithError(err)
+		p.sent <- err
 	}()
 	return p
 }
 
 type pipe struct {
 	*io.PipeReader
-	done chan struct{}
+	sent chan error
 }
+
+// errReceiver is the cause of a send's failure if the receiver ended first.
+var errReceiver = errors.New("the receiver has ended")
 
 // Close returns when send has returned.
 func (p *pipe) Close() error {
-	err := p.PipeReader.Close()
-	<-p.done
-	return err
+	_ = p.PipeReader.CloseWithError(errReceiver)
+	if err := <-p.sent; !errors.Is(err, errReceiver) {
+		return err
+	}
+	return nil
 }

@@ -20,6 +20,8 @@ type commands struct {
 	Demo        demoCommand        `cmd:"" group:"Server" help:"Watch weather readings expire to the millisecond, then try the server yourself."`
 	Check       checkCommand       `cmd:"" group:"Server" help:"Check a database directory for damage."`
 	Salvage     salvageCommand     `cmd:"" group:"Server" help:"Copy what can still be read of a damaged directory, and list the losses."`
+	Backup      backupCommand      `cmd:"" group:"Server" help:"Back up a database while its server runs, again and again if you like."`
+	Restore     restoreCommand     `cmd:"" group:"Server" help:"Restore a backup into a new directory, list backups or check them."`
 	Healthcheck healthcheckCommand `cmd:"" group:"Server" help:"Report whether a running server is ready, for probes of containers."`
 	Policy      policyCommand      `cmd:"" group:"Server" help:"Explain what the access keys of a server may do."`
 
