@@ -110,6 +110,8 @@ func parse(line []byte, incremental bool) (r Record, err error) {
 	switch {
 	case incremental && read.Keys == nil:
 		return r, errors.New(`the record has no "Keys"`)
+	case incremental && string(read.NewImage) == "null":
+		return Record{Keys: read.Keys}, nil
 	case incremental:
 		return Record{Item: read.NewImage, Keys: read.Keys}, nil
 	case read.Item == nil && read.NewImage != nil:
