@@ -238,7 +238,7 @@ func TestScanAndWrite(t *testing.T) {
 	if len(want) > 0 {
 		t.Errorf("%d items were not read", len(want))
 	}
-	if err := side.Write(t.Context(), []types.WriteRequest{Delete(items[0])}); err != nil {
+	if err := side.Write(t.Context(), []types.WriteRequest{Delete(attr.Item{"pk": items[0]["pk"], "sk": items[0]["sk"]})}); err != nil {
 		t.Error(err)
 	}
 	side.Table = "missing"
