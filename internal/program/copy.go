@@ -88,7 +88,7 @@ func (c copyCommand) Run(ctx context.Context, s streams) error {
 	if err := x.load(ctx); err != nil {
 		return err
 	}
-	if err := x.begin(ctx); err != nil {
+	if err := x.begin(ctx, s); err != nil {
 		return err
 	}
 	x.count = newTransferred(s.err, "copied", x.described.Items)
@@ -146,7 +146,7 @@ func (x *copying) load(ctx context.Context) (err error) {
 }
 
 // begin checks the target, saves the first progress, and creates the table.
-func (x *copying) begin(ctx context.Context) error {
+func (x *copying) begin(ctx context.Context, s streams) error {
 	d, err := x.to.Describe(ctx)
 	exists := err == nil
 	anew := fmt.Sprintf("remove %s to begin anew", x.file.path)
@@ -184,8 +184,8 @@ func (x *copying) begin(ctx context.Context) error {
 	if err := x.file.save(x.snapshot); err != nil || exists {
 		return err
 	}
-	if err := x.to.Create(ctx, x.described.Table); err != nil {
-		return x.target.advise(fmt.Errorf("create table %q: %w", x.to.Table, err))
+	if err := createTable(ctx, s, x.target, x.to, x.described.Table); err != nil {
+		return err
 	}
 	if d, err = x.to.Describe(ctx); err != nil {
 		return x.target.adviseTable(err, x.to.Table)

@@ -117,7 +117,7 @@ func (c importCommand) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	if err := x.begin(ctx, described, exists); err != nil {
+	if err := x.begin(ctx, s, described, exists); err != nil {
 		return err
 	}
 	x.count = newTransferred(s.err, "imported", total)
@@ -332,7 +332,7 @@ func checkRecord(reader *transfer.Reader, r exportfile.Record) error {
 }
 
 // begin saves the first progress and creates the table.
-func (x *importing) begin(ctx context.Context, d transfer.Described, exists bool) error {
+func (x *importing) begin(ctx context.Context, s streams, d transfer.Described, exists bool) error {
 	if !x.resumed {
 		x.run.Place, x.run.Endpoint, x.run.Table, x.run.Existing, x.run.Files = x.From, x.endpoint.name(), x.Table, exists, make(map[string]int64)
 	}
@@ -345,8 +345,8 @@ func (x *importing) begin(ctx context.Context, d transfer.Described, exists bool
 	if err := x.file.save(x.snapshot); err != nil || exists {
 		return err
 	}
-	if err := x.side.Create(ctx, x.table); err != nil {
-		return x.endpoint.advise(fmt.Errorf("create table %q: %w", x.Table, err))
+	if err := createTable(ctx, s, x.endpoint, x.side, x.table); err != nil {
+		return err
 	}
 	d, err := x.side.Describe(ctx)
 	if err != nil {

@@ -140,6 +140,19 @@ func unadvised(err error) error {
 	return err
 }
 
+// createTable creates a table, and warns if the endpoint has no TTL.
+func createTable(ctx context.Context, s streams, e *endpoint, side transfer.Side, t transfer.Table) error {
+	err := side.Create(ctx, t)
+	if errors.Is(err, transfer.ErrNoTTL) {
+		fmt.Fprintf(s.err, "mayfly: warning: %s has no time to live: the items of %s do not expire there by %q\n", e.name(), side.Table, t.TimeToLiveAttribute)
+		return nil
+	}
+	if err != nil {
+		return e.advise(fmt.Errorf("create table %q: %w", side.Table, err))
+	}
+	return nil
+}
+
 // adviseTable returns the error of a description of a table.
 func (e *endpoint) adviseTable(err error, table string) error {
 	if transfer.Missing(err) {
