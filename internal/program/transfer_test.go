@@ -438,3 +438,211 @@ func TestTransferContinues(t *testing.T) {
 	}
 	same(t, "the source", contents(t, db, "things"), want)
 }
+
+// sumsOf replaces the checksums of an export's manifests, so that they fit what a test has changed.
+func sumsOf(t *testing.T, folder string) {
+	t.Helper()
+	for _, name := range []string{"manifest-summary", "manifest-files"} {
+		if err := os.Remove(filepath.Join(folder, name+".md5")); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// replace changes a text in a file.
+func replace(t *testing.T, path, old, new string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil || !bytes.Contains(text, []byte(old)) {
+		t.Fatalf("%s has no %q: %v", path, old, err)
+	}
+	if err := os.WriteFile(path, bytes.ReplaceAll(text, []byte(old), []byte(new)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Each wrong input is an exact error with a next step. Neither the table nor the source changes, and no
+// table appears.
+func TestTransferRefusals(t *testing.T) {
+	t.Parallel()
+	s, db := memoryServer(t)
+	side := sideOf(db, "things")
+	if err := side.Create(t.Context(), thingsTable()); err != nil {
+		t.Fatal(err)
+	}
+	put(t, side, thingsTable(), everyType)
+	numbers, err := transfer.Keyed("pk", "N", "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sideOf(db, "numbers").Create(t.Context(), numbers); err != nil {
+		t.Fatal(err)
+	}
+	put(t, sideOf(db, "numbers"), numbers, []string{`{"pk":{"N":"1"},"old":{"BOOL":true}}`})
+	before := append(contents(t, db, "things"), contents(t, db, "numbers")...)
+	lines := func(text string) func(t *testing.T, dir string) {
+		return func(t *testing.T, dir string) {
+			if err := os.WriteFile(filepath.Join(dir, "a.json"), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	// export makes an export in dir, and changes it
+	export := func(change func(t *testing.T, folder, data string)) func(t *testing.T, dir string) {
+		return func(t *testing.T, dir string) {
+			mustTransfer(t, "export", "--endpoint", s.url, "--table", "things", "--to", dir, "--segments", "1")
+			folders, err := filepath.Glob(filepath.Join(dir, "AWSDynamoDB", "*"))
+			if err != nil || len(folders) != 1 {
+				t.Fatal(folders, err)
+			}
+			change(t, folders[0], filepath.Join(folders[0], "data", "0000-000000.json.gz"))
+		}
+	}
+	// half leaves a half-finished run behind
+	half := func(operation string, n int, args ...string) func(t *testing.T, dir string) {
+		return func(t *testing.T, dir string) {
+			g := newCutter(t, s.url)
+			g.set(func(o string, i int) bool { return o == operation && i >= n })
+			if _, log, code := runTransfer(t.Context(), strings.Fields(strings.NewReplacer("DIR", dir, "URL", g.URL).Replace(strings.Join(args, " ")))...); code == exitOK {
+				t.Fatalf("the first run ended well: %s", log)
+			}
+			if table := "gone"; operation == "BatchWriteItem" {
+				_, _ = db.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: &table})
+			}
+		}
+	}
+	const next = "\n  next: "
+	for _, c := range []struct {
+		name    string
+		prepare func(t *testing.T, dir string)
+		args    string // with DIR and URL
+		want    string // with DIR, URL and ID, the name of the export
+	}{
+		{"truncated", export(func(t *testing.T, _, data string) {
+			if err := os.Truncate(data, 100); err != nil {
+				t.Fatal(err)
+			}
+		}), "import --table new --from DIR", "DIR: AWSDynamoDB/ID/data/0000-000000.json.gz, line 1: the file is truncated: its compressed data ends too early" + next + "nothing was written; correct the file, or export again"},
+		{"lying manifest", export(func(t *testing.T, folder, _ string) {
+			replace(t, filepath.Join(folder, "manifest-files.json"), `"itemCount":5`, `"itemCount":6`)
+			replace(t, filepath.Join(folder, "manifest-summary.json"), `"itemCount":5`, `"itemCount":6`)
+			sumsOf(t, folder)
+		}), "import --table new --from DIR", "DIR: AWSDynamoDB/ID/data/0000-000000.json.gz: it has 5 items, but the manifest says 6" + next + "nothing was written; correct the file, or export again"},
+		{"missing file", export(func(t *testing.T, _, data string) {
+			if err := os.Remove(data); err != nil {
+				t.Fatal(err)
+			}
+		}), "import --table things --into-existing --from DIR", "DIR: AWSDynamoDB/ID/data/0000-000000.json.gz: the file is missing" + next + "nothing was written; correct the file, or export again"},
+		{"unfinished", export(func(t *testing.T, folder, _ string) {
+			if err := os.Remove(filepath.Join(folder, "manifest-summary.json")); err != nil {
+				t.Fatal(err)
+			}
+		}), "import --table new --from DIR", "DIR: the export in AWSDynamoDB/ID has not ended: it has no manifest-summary.json" + next + "wait until it ends, or repeat the export; if it will not end, remove DIR/AWSDynamoDB/ID"},
+		{"wrong keys", export(func(*testing.T, string, string) {}), "import --table numbers --into-existing --from DIR", `DIR: AWSDynamoDB/ID/data/0000-000000.json.gz, line 1: the key attribute "pk" has the type B; the table needs N` + next + "nothing was written; correct the file, or export again"},
+		{"exists", export(func(*testing.T, string, string) {}), "import --table things --from DIR", `table "things" exists at URL` + next + "import into another table, or add --into-existing, which overwrites items with the same keys"},
+		{"does not exist", lines("{}"), "import --table new --into-existing --from DIR", `table "new" does not exist at URL` + next + "check --table, --endpoint and --region"},
+		{"second line", lines(`{"Item":{"pk":{"N":"1"}}}` + "\n" + `{"Item":{"pk":{"N":"one"}}}`), "import --table numbers --into-existing --from DIR", "DIR: a.json, line 2: The parameter cannot be converted to a numeric value: one" + next + "nothing was written; correct the file, or export again"},
+		{"no keys", lines("{}"), "import --table new --from DIR", "DIR does not say what keys the table has" + next + "set --key, and --sort if the table has a sort key; for example --key pk:S --sort sk:N"},
+		{"nothing", func(*testing.T, string) {}, "import --table new --from DIR", "DIR: there is no export and no file to import" + next + "check --from"},
+		{"incremental", func(*testing.T, string) {}, "import --table new --key Id:N --from ../exportfile/testdata/incremental", "../exportfile/testdata/incremental is an incremental export, which has changes of a table and not all of its items" + next + "import the full export before it first, then this one with --into-existing"},
+		{"wrong key flag", lines("{}"), "import --table new --key pk --from DIR", `--key pk --sort : AttributeDefinitions has no type S, N or B for the key "pk"` + next + "for example --key pk:S --sort sk:N; the types are S, N and B"},
+		{"segments", lines("{}"), "import --table new --segments 0 --from DIR", "--segments 0 is not between 1 and 1000" + next + "for example --segments 8"},
+		{"damaged progress", func(t *testing.T, dir string) {
+			if err := os.WriteFile(filepath.Join(dir, "p"), []byte("{"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, "import --table new --from DIR --progress DIR/p", "the progress file DIR/p: unexpected end of JSON input" + next + "set --progress to another file, or remove this one to begin anew"},
+		{"half-finished import of another place", half("BatchWriteItem", 1, "import --endpoint URL --table gone --from ../exportfile/testdata/full --key Id:N --progress DIR/p --patience 1ms"), "import --table gone --from DIR --progress DIR/p",
+			"DIR/p is of a half-finished import from ../exportfile/testdata/full into gone at ANY" + next + "finish it with its own command, set --progress to another file, or remove this one"},
+		{"half-finished export of another table", half("Scan", 2, "export --endpoint URL --table things --to DIR --segments 4 --patience 1ms"), "export --table numbers --to DIR --segments 4",
+			"DIR/AWSDynamoDB/ID is a half-finished export of another table, arn:aws:dynamodb:us-east-1:000000000000:table/things" + next + "finish it with its own command, remove DIR/AWSDynamoDB/ID to begin anew, or use another --to"},
+		{"half-finished export of other segments", half("Scan", 2, "export --endpoint URL --table things --to DIR --segments 4 --patience 1ms"), "export --table things --to DIR",
+			"DIR/AWSDynamoDB/ID is a half-finished export with --segments 4, not 8" + next + "finish it with --segments 4, remove DIR/AWSDynamoDB/ID to begin anew, or use another --to"},
+		{"half-finished copy of other segments", half("BatchWriteItem", 1, "copy --endpoint URL --table things --to-table gone --progress DIR/p --patience 1ms"), "copy --endpoint ANY --table things --to-table gone --progress DIR/p --segments 3", "the half-finished copy has --segments 8, not 3" + next + "set --segments 8, or remove DIR/p to begin anew"},
+		{"copied table was deleted", half("BatchWriteItem", 1, "copy --endpoint URL --table things --to-table gone --progress DIR/p --patience 1ms"), "copy --endpoint ANY --table things --to-table gone --progress DIR/p", `table "gone" of the half-finished copy was deleted` + next + "remove DIR/p to begin anew"},
+		{"export of nothing", func(*testing.T, string) {}, "export --table new --to DIR", `table "new" does not exist at URL` + next + "check --table, --endpoint and --region"},
+		{"export to a file", lines(""), "export --table things --to DIR/a.json", "open DIR/a.json: not a directory"},
+		{"copy over itself", func(*testing.T, string) {}, "copy --table things", "the copy would be the table itself" + next + "set --to-table or --to-endpoint"},
+		{"copy over another", func(*testing.T, string) {}, "copy --table things --to-table numbers", `table "numbers" exists at URL` + next + "set --to-table to another name, or add --into-existing, which overwrites items with the same keys"},
+		{"copy to other keys", func(*testing.T, string) {}, "copy --table things --to-table numbers --into-existing", `table "numbers" at URL: its keys are [pk:N]; those of the source are [pk:B sk:N]` + next + "copy to another table"},
+		{"vanished", func(*testing.T, string) {}, "copy --table things --to-endpoint http://127.0.0.1:1 --patience 1ms --progress DIR/p", "nothing listens at http://127.0.0.1:1" + next + "start one with mayfly serve, or set --endpoint or AWS_ENDPOINT_URL to the server's address"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			c.prepare(t, dir)
+			any := s.url
+			if text, err := os.ReadFile(filepath.Join(dir, "p")); err == nil {
+				var saved struct{ Endpoint, From string }
+				_ = json.Unmarshal(text, &saved)
+				any = saved.Endpoint + saved.From
+			}
+			args := strings.ReplaceAll(c.args, "DIR", dir)
+			if strings.Contains(args, "ANY") {
+				args = strings.ReplaceAll(args, "ANY", any)
+			} else {
+				args += " --endpoint " + s.url
+			}
+			if !strings.Contains(args, "--progress") && !strings.HasPrefix(args, "export") {
+				args += " --progress " + filepath.Join(dir, "p")
+			}
+			var id string
+			if folders, _ := filepath.Glob(filepath.Join(dir, "AWSDynamoDB", "*")); len(folders) > 0 {
+				id = filepath.Base(folders[0])
+			}
+			_, log, code := runTransfer(t.Context(), strings.Fields(args)...)
+			if want := "mayfly: " + strings.NewReplacer("DIR", dir, "_URL", "_URL", "URL", s.url, "ID", id, "ANY", any).Replace(c.want) + "\n"; code == exitOK || log != want {
+				t.Errorf("exit code %d\n%swant\n%s", code, log, want)
+			}
+		})
+	}
+	same(t, "the tables", append(contents(t, db, "things"), contents(t, db, "numbers")...), before)
+	out, err := db.ListTables(t.Context(), &dynamodb.ListTablesInput{})
+	if err != nil || !slices.Equal(out.TableNames, []string{"numbers", "things"}) {
+		t.Errorf("the tables are %v, %v", out.TableNames, err)
+	}
+}
+
+// A target that becomes full stops the import after exactly what it has taken, and the import continues
+// when there is room.
+func TestImportIntoFull(t *testing.T) {
+	t.Parallel()
+	s, db := memoryServer(t)
+	dir := t.TempDir()
+	var lines, want []string
+	for i := range 1000 {
+		item := fmt.Sprintf(`{"pk":{"S":"%04d"}}`, i)
+		lines, want = append(lines, `{"Item":`+item+`}`), append(want, item)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "a"), []byte(strings.Join(lines, "\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g := newCutter(t, s.url)
+	full := false
+	answers := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		g.mu.Lock()
+		refuse := full && strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".BatchWriteItem") && g.counts["BatchWriteItem"] == 10
+		g.mu.Unlock()
+		if refuse {
+			w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, `{"__type":"LimitExceededException","message":"The disk is full"}`)
+			return
+		}
+		g.Config.Handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(answers.Close)
+	full = true
+	args := []string{"import", "--endpoint", answers.URL, "--table", "things", "--from", dir, "--key", "pk:S", "--segments", "1", "--patience", "10ms", "--progress", filepath.Join(t.TempDir(), "p")}
+	_, log, code := runTransfer(t.Context(), args...)
+	if wanted := "mayfly: stopped after 250 items: LimitExceededException: The disk is full\n  next: run the same command again to continue\n"; code != exitError || log != wanted {
+		t.Errorf("exit code %d: %s, want %s", code, log, wanted)
+	}
+	same(t, "the full table", contents(t, db, "things"), want[:250])
+	g.mu.Lock()
+	full = false
+	g.mu.Unlock()
+	if r := mustTransfer(t, args...); !r.Continued || r.Items != 1000 {
+		t.Errorf("%+v", r)
+	}
+	same(t, "the table", contents(t, db, "things"), want)
+}
