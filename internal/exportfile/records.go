@@ -33,7 +33,7 @@ const Delimiters = ",\t:;| "
 // gzipMagic is how gzip's data begins.
 const gzipMagic = "\x1f\x8b"
 
-// decompress returns the contents of a file that may be compressed with gzip, whatever its name.
+// decompress returns the contents of a file. It recognizes gzip by the first bytes, not by the name.
 func decompress(name string, r *bufio.Reader) (io.Reader, error) {
 	head, err := r.Peek(len(gzipMagic))
 	if string(head) == gzipMagic {

@@ -29,7 +29,7 @@ type importCommand struct {
 	Header       string `help:"Names of the columns of CSV, separated by commas. Default: the first line of each file." placeholder:"NAMES"`
 	Key          string `help:"Partition key of the new table with its type: S, N or B. Default: as table.json says." placeholder:"NAME:TYPE"`
 	Sort         string `help:"Sort key of the new table." placeholder:"NAME:TYPE"`
-	Progress     string `help:"File with the progress, by which a repeated command continues. Default: mayfly-import-TABLE.json." placeholder:"FILE"`
+	Progress     string `help:"Progress file, so that a repeated command continues. Default: mayfly-import-TABLE.json." placeholder:"FILE"`
 	transferFlags
 	endpointFlags
 	logFlags
@@ -193,7 +193,7 @@ func (c importCommand) keyed() (*transfer.Table, error) {
 	return &t, nil
 }
 
-// load reads the progress file, and refuses that of another import.
+// load reads the progress file, and refuses the file of another import.
 func (x *importing) load(ctx context.Context) (err error) {
 	if x.resumed, err = x.file.load(ctx, &x.run); err != nil || !x.resumed {
 		return err
@@ -218,7 +218,7 @@ func (x *importing) describe(ctx context.Context) (d transfer.Described, exists 
 	case x.resumed && x.run.TableID != "" && !exists:
 		return d, false, advise(fmt.Errorf("table %q of the half-finished import was deleted", x.Table), "%s", anew)
 	case x.resumed && x.run.TableID != "" && x.run.TableID != tableIdentity(d):
-		return d, false, advise(fmt.Errorf("table %q is not the one of the half-finished import: it was created again", x.Table), "%s", anew)
+		return d, false, advise(fmt.Errorf("table %q was deleted and created again since the half-finished import began", x.Table), "%s", anew)
 	case x.resumed && x.run.TableID == "" && exists: // killed while it created the table
 		empty, err := x.side.Empty(ctx)
 		if err == nil && !empty {

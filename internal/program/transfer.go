@@ -102,7 +102,7 @@ func (t *transferred) add(n int) {
 	t.show(all, max(t.total, all), text)
 }
 
-// all returns the number of items, with those of earlier runs.
+// all returns the number of items, including items of earlier runs.
 func (t *transferred) all() int64 { return t.before + t.items.Load() }
 
 // report completes a report and prints it. text is what was done.

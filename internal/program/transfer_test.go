@@ -564,7 +564,7 @@ func TestTransferRefusals(t *testing.T) {
 		{"export to a file", lines(""), "export --table things --to DIR/a.json", "open DIR/a.json: not a directory"},
 		{"copy over itself", func(*testing.T, string) {}, "copy --table things", "the copy would be the table itself" + next + "set --to-table or --to-endpoint"},
 		{"copy over another", func(*testing.T, string) {}, "copy --table things --to-table numbers", `table "numbers" exists at URL` + next + "set --to-table to another name, or add --into-existing, which overwrites items with the same keys"},
-		{"copy to other keys", func(*testing.T, string) {}, "copy --table things --to-table numbers --into-existing", `table "numbers" at URL: its keys are [pk:N]; those of the source are [pk:B sk:N]` + next + "copy to another table"},
+		{"copy to other keys", func(*testing.T, string) {}, "copy --table things --to-table numbers --into-existing", `table "numbers" at URL: its keys are [pk:N]; the source has [pk:B sk:N]` + next + "copy to another table"},
 		{"vanished", func(*testing.T, string) {}, "copy --table things --to-endpoint http://127.0.0.1:1 --patience 1ms --progress DIR/p", "nothing listens at http://127.0.0.1:1" + next + "start one with mayfly serve, or set --endpoint or AWS_ENDPOINT_URL to the server's address"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
