@@ -78,7 +78,7 @@ type importing struct {
 }
 
 // saveEvery is the number of batches after which the progress is saved.
-const saveEvery = 100
+const saveEvery = 50
 
 // Run imports into a table.
 func (c importCommand) Run(ctx context.Context, s streams) error {
