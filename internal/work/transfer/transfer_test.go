@@ -238,6 +238,16 @@ func TestScanAndWrite(t *testing.T) {
 	if len(want) > 0 {
 		t.Errorf("%d items were not read", len(want))
 	}
+	whole := 0
+	err = Scan{Side: side, Segments: 1}.Segment(t.Context(), 0, nil, func(page []attr.Item, _ attr.Item) error {
+		if whole += len(page); whole > len(items) {
+			return stop
+		}
+		return nil
+	})
+	if err != nil || whole != len(items) {
+		t.Errorf("a whole scan returns %d items, %v", whole, err)
+	}
 	if err := side.Write(t.Context(), []types.WriteRequest{Delete(attr.Item{"pk": items[0]["pk"], "sk": items[0]["sk"]})}); err != nil {
 		t.Error(err)
 	}
