@@ -47,12 +47,12 @@ const (
 
 // Names of an export's files.
 const (
-	root         = "AWSDynamoDB"
-	started      = "_started"
-	summaryName  = "manifest-summary.json"
-	filesName    = "manifest-files.json"
-	tableName    = "table.json"
-	dataSuffix   = ".json.gz"
+	root           = "AWSDynamoDB"
+	started        = "_started"
+	summaryName    = "manifest-summary.json"
+	filesName      = "manifest-files.json"
+	tableName      = "table.json"
+	dataSuffix     = ".json.gz"
 	sumSuffix      = ".checksum"
 	sumSuffixOther = ".md5" // in older exports
 )

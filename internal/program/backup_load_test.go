@@ -111,9 +111,9 @@ func killDuringBackup(t *testing.T, s *served, place string, after time.Duration
 	}
 }
 
-// ledgersOf returns the ledgers as a restored server shows them: what was acknowledged before the
-// backup, and of the later changes those that its stream has. No change may be there that began after
-// the backup had ended.
+// ledgersOf returns the ledgers as a restored server shows them: with all changes that were
+// acknowledged before the backup, and those later ones that its stream has. No change may be there
+// that began after the backup had ended.
 func ledgersOf(t *testing.T, s *served, stream string, writers []*writer, b instants) []*writer {
 	t.Helper()
 	_, streams := s.clients()

@@ -98,13 +98,13 @@ func (db *DB) addJournal(dir string) error {
 	return j.close()
 }
 
-// elsewhere reports whether a file is not in the store's directory, but in that of a checkpoint.
-// There a failure is an error of the checkpoint, and does not stop the store.
+// elsewhere reports whether a file lies in a checkpoint's directory, not in the store's. There a
+// failure is an error of the checkpoint, and does not stop the store.
 func (g *guardFS) elsewhere(name string) bool { return g.PathDir(name) != g.dir }
 
 // openLog opens a log for reading. It ends one that is being written behind the last finished
-// write. Behind that its file has room, and a write under way, of which a reader could see a later
-// part and not an earlier one.
+// write. There its file has room, and a write under way: a reader could see a later part and not an
+// earlier one.
 func (g *guardFS) openLog(name string, opts []vfs.OpenOption) (vfs.File, error) {
 	writing, ok := g.logs.Load(g.PathBase(name))
 	if !ok {
@@ -118,8 +118,7 @@ func (g *guardFS) openLog(name string, opts []vfs.OpenOption) (vfs.File, error) 
 	return &endedFile{File: f, left: end}, nil
 }
 
-// endedFile is a file of which a reader sees only the beginning. It is read from its beginning to
-// its end.
+// endedFile shows a reader only the beginning of a file, which is read in order.
 type endedFile struct {
 	vfs.File
 	left int64 // bytes
