@@ -359,11 +359,12 @@ func TestRestoreInto(t *testing.T) {
 		{[]string{".gitkeep", "LOCK"}, false},
 		{[]string{"notes.txt"}, true},
 		{[]string{"000001.sst"}, true},
-		{[]string{"000001.sst", "zzz", unfinishedName}, false},
+		{[]string{"000001.sst", "zzz", unfinishedName}, false}, // which lists both
+		{[]string{"000001.sst", "notes.txt", "zzz", unfinishedName}, true},
 	} {
 		dir := t.TempDir()
 		for _, name := range c.there {
-			must(t, os.WriteFile(filepath.Join(dir, name), []byte("there"), 0o600))
+			must(t, os.WriteFile(filepath.Join(dir, name), []byte("000001.sst\nzzz\n../evil\n"), 0o600))
 		}
 		err := r.Restore(t.Context(), added.Snapshot, dir, func(Progress) {})
 		got := contents(t, dir)

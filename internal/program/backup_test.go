@@ -329,7 +329,15 @@ func TestRestoreKilled(t *testing.T) {
 			t.Fatal(log)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "RESTORING"), nil, 0o600); err != nil { // as if it had been killed before its end
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names strings.Builder
+	for _, e := range entries {
+		fmt.Fprintln(&names, e.Name())
+	}
+	if err := os.WriteFile(filepath.Join(dir, "RESTORING"), []byte(names.String()), 0o600); err != nil { // as if it had been killed before its end
 		t.Fatal(err)
 	}
 	if _, log, code := runProgram("serve", "--data", dir, "--port", "0"); code == 0 || !strings.Contains(log, "RESTORING: says that a backup is being restored") {

@@ -6,6 +6,9 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/clock"
 )
 
 // copyDir is the directory of a Copy, in the directory of its store.
@@ -41,11 +44,8 @@ func (db *DB) Copy() (*Copy, error) {
 		defer db.copying.Store(false)
 		return ignoreMissing(db.opts.FS.RemoveAll(dir))
 	}}
-	// A copy of the log would be written anew for each backup; a table is unchanged in the next one.
-	err := db.Flush()
-	if err == nil {
-		err = db.Checkpoint(dir)
-	}
+	db.shortenLog()
+	err := db.Checkpoint(dir)
 	if err == nil {
 		err = c.list(db.guard.sums)
 	}
@@ -53,6 +53,16 @@ func (db *DB) Copy() (*Copy, error) {
 		return nil, errors.Join(err, c.close())
 	}
 	return c, nil
+}
+
+// shortenPatience bounds the wait of shortenLog. On a full disk a flush may not end.
+const shortenPatience = 5 * time.Second
+
+// shortenLog flushes the memtable. A backup writes the log anew each time, and a table once.
+func (db *DB) shortenLog() {
+	if flushed, err := db.pebble.AsyncFlush(); err == nil { // otherwise the log is copied as it is
+		clock.Pause(shortenPatience, flushed)
+	}
 }
 
 // removeCopy removes the copy that a crash has left.
