@@ -37,11 +37,13 @@ var (
 	ErrNoSpace    = kv.ErrNoSpace     // the disk is too full to open the directory
 	ErrClockAhead = engine.ErrAhead   // the directory's clock is more than a minute ahead of the machine's
 	ErrBackward   = clock.ErrBackward // a clock cannot go back
+	ErrBackup     = kv.ErrCopying     // another backup of the database is being made
 )
 
 // DB is an open database. Its methods may be called from any goroutine.
 type DB struct {
 	options Options
+	dir     string // empty: in memory
 	engine  *engine.Engine
 	service *service.Service
 	ring    *keys.Ring // nil: requests need no signature
@@ -84,7 +86,7 @@ func Open(dir string, options Options) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mayfly: %w", err)
 	}
-	db := &DB{options: options, ring: ring, audit: log, ran: make(chan struct{}), failed: make(chan struct{})}
+	db := &DB{dir: dir, options: options, ring: ring, audit: log, ran: make(chan struct{}), failed: make(chan struct{})}
 	store, err := engine.Open(engine.Options{
 		Dir:             dir,
 		FS:              options.fs,
@@ -176,6 +178,7 @@ func (db *DB) assemble() {
 		Metrics:      db.metrics,
 		Clock:        db.Clock().functions(),
 		ClockControl: o.ClockControl == ClockControlOn,
+		Backup:       db.serveBackup,
 		Hosts:        o.AllowHosts,
 		Permitted:    db.permitted(),
 

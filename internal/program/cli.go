@@ -20,8 +20,14 @@ type commands struct {
 	Demo        demoCommand        `cmd:"" group:"Server" help:"Watch weather readings expire to the millisecond, then try the server yourself."`
 	Check       checkCommand       `cmd:"" group:"Server" help:"Check a database directory for damage."`
 	Salvage     salvageCommand     `cmd:"" group:"Server" help:"Copy what can still be read of a damaged directory, and list the losses."`
+	Backup      backupCommand      `cmd:"" group:"Server" help:"Back up a database while its server runs, again and again if you like."`
+	Restore     restoreCommand     `cmd:"" group:"Server" help:"Restore a backup into a new directory, list backups or check them."`
 	Healthcheck healthcheckCommand `cmd:"" group:"Server" help:"Report whether a running server is ready, for probes of containers."`
 	Policy      policyCommand      `cmd:"" group:"Server" help:"Explain what the access keys of a server may do."`
+
+	Export exportCommand `cmd:"" group:"Data" help:"Export a table as Amazon's exports to S3 do, to a directory or a bucket."`
+	Import importCommand `cmd:"" group:"Data" help:"Import an export, or files of DynamoDB JSON or CSV, into a table."`
+	Copy   copyCommand   `cmd:"" group:"Data" help:"Copy a table to another endpoint, or under another name."`
 
 	Schedule   scheduleCommand   `cmd:"" group:"Schedules and triggers" help:"Create, list and fire schedules (the EventBridge Scheduler API)."`
 	Trigger    triggerCommand    `cmd:"" group:"Schedules and triggers" help:"Call a target when items of a table change or expire (Lambda event source mappings)."`

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
@@ -304,11 +305,9 @@ func (e *endpoint) askClock(ctx context.Context) {
 	}
 }
 
-// getClock reads /_mayfly/clock, with a signed request if credentials are configured.
-func (e *endpoint) getClock(ctx context.Context) (*endpointClock, error) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, e.url+"/_mayfly/clock", nil)
+// ask sends a signed request for one of mayfly's own paths. The caller closes the answer's body.
+func (e *endpoint) ask(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, method, e.url+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -316,11 +315,18 @@ func (e *endpoint) getClock(ctx context.Context) (*endpointClock, error) {
 	if err != nil {
 		return nil, err
 	}
-	empty := sha256.Sum256(nil)
-	if err := v4.NewSigner().SignHTTP(ctx, identity, r, hex.EncodeToString(empty[:]), "dynamodb", e.config.Region, time.Now()); err != nil {
+	sum := sha256.Sum256(body)
+	if err := v4.NewSigner().SignHTTP(ctx, identity, r, hex.EncodeToString(sum[:]), "dynamodb", e.config.Region, time.Now()); err != nil {
 		return nil, err
 	}
-	answer, err := e.httpClient().Do(r)
+	return e.httpClient().Do(r)
+}
+
+// getClock reads /_mayfly/clock, with a signed request if credentials are configured.
+func (e *endpoint) getClock(ctx context.Context) (*endpointClock, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	answer, err := e.ask(ctx, http.MethodGet, "/_mayfly/clock", nil)
 	if err != nil {
 		return nil, err
 	}

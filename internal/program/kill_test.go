@@ -184,6 +184,7 @@ func acknowledge(c change, call func() error, ledgers ...*ledger) error {
 	if err := call(); err != nil {
 		return err
 	}
+	c.answered = time.Now()
 	for _, l := range ledgers {
 		l.acknowledged = append(l.acknowledged, c)
 		l.underWay = nil

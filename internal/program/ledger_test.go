@@ -28,6 +28,7 @@ type change struct {
 	deadline time.Time
 	deleted  bool
 	together bool // with another key, in a transaction
+	answered time.Time
 }
 
 // event is one stream record of a key, reduced to the members of the ledgers.
@@ -121,8 +122,14 @@ func (l *ledger) lastDeleted() bool {
 // acknowledged changes, in order and once, with removals by the service only of expired items. The
 // item and its index entry must follow from the records.
 func (l *ledger) compare(f *found, before, after time.Time) (wrong []string) {
+	wrong, state := l.compareRecords(f, after)
+	return append(wrong, l.compareItems(f, state, before)...)
+}
+
+// compareRecords is the part of compare that concerns the records. state is the item as they leave
+// it; nil: none.
+func (l *ledger) compareRecords(f *found, after time.Time) (wrong []string, state *event) {
 	complain := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
-	var state *event // the item as the records so far leave it; nil: none
 	remaining := f.events
 	take := func() (e event) { e, remaining = remaining[0], remaining[1:]; return e }
 	// expire takes the service's removal of the present state, where that is the next record.
@@ -145,7 +152,7 @@ func (l *ledger) compare(f *found, before, after time.Time) (wrong []string) {
 		case c.deleted && state == nil: // nothing was there: no record
 		case len(remaining) == 0:
 			complain("the record of an acknowledged change is lost: %+v", c)
-			return wrong
+			return wrong, state
 		case c.deleted:
 			if e := take(); e.name != streamtypes.OperationTypeRemove || e.service || e.version != state.version {
 				complain("a deletion of version %d is recorded as %+v", state.version, e)
@@ -165,7 +172,7 @@ func (l *ledger) compare(f *found, before, after time.Time) (wrong []string) {
 	if len(remaining) > 0 {
 		complain("records of nothing that was asked for: %+v", remaining)
 	}
-	return append(wrong, l.compareItems(f, state, before)...)
+	return wrong, state
 }
 
 // compareItems holds item and index entry against the state that the records lead to. The records

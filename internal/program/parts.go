@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/mayflydb/mayfly/guard/journal"
+	"github.com/mayflydb/mayfly/internal/objects"
 	"github.com/mayflydb/mayfly/internal/sink/targetfile"
 	"github.com/mayflydb/mayfly/target"
 	"github.com/mayflydb/mayfly/timeseries"
@@ -31,6 +32,7 @@ type Parts struct {
 	Source   func(text string, l *slog.Logger) (Source, error) // an address, or a file of settings
 	Archive  func(ctx context.Context, place string, l *slog.Logger) (Archive, error)
 	Bucket   func(ctx context.Context, address string, l *slog.Logger) (journal.Store, error)
+	Objects  func(ctx context.Context, address string, l *slog.Logger) (objects.Store, error) // of a bucket, for exports
 }
 
 // parts are the parts in this program. Main sets them.

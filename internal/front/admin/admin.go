@@ -1,5 +1,5 @@
 // Package admin serves the endpoints for operators of a running mayfly: liveness, readiness,
-// metrics and the clock.
+// metrics, the clock and backups.
 //
 //	GET  /healthz                the process answers
 //	GET  /readyz                 200 if the store takes requests, with a line "degraded" for each
@@ -10,6 +10,7 @@
 //	POST /_mayfly/clock/set      move it forward to an instant
 //	POST /_mayfly/clock/advance  move it forward by a duration, from due instant to due instant
 //	POST /_mayfly/clock/rate     let it run at a multiple of real time
+//	POST /_mayfly/backup         the whole database at one instant, as a tar archive; see package backup
 //
 // Probes need no key. If the server has keys, the rest needs one that allows an action:
 //
@@ -17,6 +18,7 @@
 //	mayfly:ReadMetrics   /metrics, unless they are public
 //	mayfly:ReadClock     GET of the clock
 //	mayfly:MoveClock     POST to the clock
+//	mayfly:Backup        POST to the backup
 //
 // A POST moves the clock only if clock control is on. docs/clock.md documents its JSON. Requests that a browser sends
 // for a page of another origin are refused; see package browser.
@@ -25,14 +27,16 @@
 package admin
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 
 	"github.com/mayflydb/mayfly/internal/front/browser"
 )
 
-// Options configure the endpoints. Metrics and Clock are required.
+// Options configure the endpoints. Metrics, Clock and Backup are required.
 type Options struct {
 	// Ready returns nil if requests can be served, and otherwise the reason. A nil function means
 	// always ready.
@@ -52,6 +56,10 @@ type Options struct {
 	// refused, and only its state can be read.
 	ClockControl bool
 
+	// Backup writes a backup stream without the files that the client has, which it lists as JSON. It
+	// returns a *RefusedError if it refuses the request.
+	Backup func(ctx context.Context, has []byte, w io.Writer) error
+
 	// Hosts are further names under which the server's own pages may use the endpoints.
 	Hosts []string
 
@@ -70,8 +78,10 @@ func Handler(o Options) http.Handler {
 
 	read := http.Handler(o.clockHandler())
 	move := read
+	backup := http.Handler(http.HandlerFunc(o.backup))
 	if o.Permitted != nil {
 		read, move = o.Permitted("mayfly:ReadClock", read), o.Permitted("mayfly:MoveClock", move)
+		backup = o.Permitted("mayfly:Backup", backup)
 	}
 	byMethod := func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
@@ -82,6 +92,7 @@ func Handler(o Options) http.Handler {
 	}
 	mux.HandleFunc(clockPath, byMethod)
 	mux.HandleFunc(clockPath+"/", byMethod)
+	mux.Handle(backupPath, backup)
 	mux.HandleFunc("/_mayfly/", unknownPath)
 	return checkPages(browser.Rules{Hosts: o.Hosts}, mux)
 }

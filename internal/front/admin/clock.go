@@ -81,7 +81,7 @@ func unknownPath(w http.ResponseWriter, r *http.Request) {
 	case "/freeze", "/set", "/advance", "/rate":
 		method = http.MethodPost
 	default:
-		writeError(w, http.StatusNotFound, fmt.Errorf("unknown path %q; use GET %[2]s, or POST %[2]s/freeze, /set, /advance or /rate", r.URL.Path, clockPath))
+		writeError(w, http.StatusNotFound, fmt.Errorf("unknown path %q; use GET %[2]s, POST %[2]s/freeze, /set, /advance or /rate, or POST %[3]s", r.URL.Path, clockPath, backupPath))
 		return
 	}
 	w.Header().Set("Allow", method)

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"github.com/mayflydb/mayfly/guard/journal"
+	"github.com/mayflydb/mayfly/internal/objects"
 	"github.com/mayflydb/mayfly/internal/program"
 	"github.com/mayflydb/mayfly/internal/sink/kinds"
 	"github.com/mayflydb/mayfly/timeseries/archive/bucket"
@@ -13,7 +14,7 @@ import (
 
 // Parts returns all parts.
 func Parts() program.Parts {
-	return program.Parts{Commands: program.AllCommands, Kinds: kinds.All, Bench: runBench, Source: openSource, Archive: openArchive, Bucket: openBucket}
+	return program.Parts{Commands: program.AllCommands, Kinds: kinds.All, Bench: runBench, Source: openSource, Archive: openArchive, Bucket: openBucket, Objects: openObjects}
 }
 
 // openBucket opens a bucket for a journal.
@@ -29,5 +30,21 @@ func openBucket(ctx context.Context, address string, l *slog.Logger) (journal.St
 type journalBucket struct{ *bucket.Store }
 
 func (b journalBucket) Open(ctx context.Context, name string) (journal.Object, error) {
+	return b.Store.Open(ctx, name)
+}
+
+// openObjects opens a bucket for an export.
+func openObjects(ctx context.Context, address string, l *slog.Logger) (objects.Store, error) {
+	store, err := bucket.Open(ctx, address, l)
+	if err != nil {
+		return nil, err
+	}
+	return objectBucket{store}, nil
+}
+
+// objectBucket is a bucket as package exportfile sees it.
+type objectBucket struct{ *bucket.Store }
+
+func (b objectBucket) Open(ctx context.Context, name string) (objects.File, error) {
 	return b.Store.Open(ctx, name)
 }

@@ -321,3 +321,13 @@ func (e *Engine) Close() error {
 	e.background.Wait()
 	return e.kv.Close()
 }
+
+// Copy returns the store's files at one instant, with every acknowledged write. A store that is opened
+// with them continues as if it had been stopped then.
+func (e *Engine) Copy() (*kv.Copy, error) {
+	if err := e.enter(); err != nil {
+		return nil, err
+	}
+	defer e.leave()
+	return e.kv.Copy()
+}

@@ -54,7 +54,7 @@ const lockName = "LOCK"
 func isStoreFile(name string) bool {
 	stem, extension, _ := strings.Cut(name, ".")
 	switch {
-	case stem == "marker":
+	case stem == "marker" || name == restoringName:
 		return true
 	case strings.HasPrefix(name, "MANIFEST-") || strings.HasPrefix(name, "OPTIONS-"):
 		return true

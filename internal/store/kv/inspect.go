@@ -164,6 +164,10 @@ func inspect(fsys FS, dir string) (*inspection, error) {
 	if err != nil {
 		return nil, err
 	}
+	if slices.Contains(names, restoringName) {
+		i.fault(restoringName, -1, "says that a backup is being restored into this directory, or that the restore was cut off; repeat it")
+		return i, nil
+	}
 	s := &inspector{inspection: i, fs: fsys, listing: listFiles(names)}
 	err = s.inspect(slices.Contains(names, JournalName))
 	if err == nil && i.Newer == 0 {
@@ -174,6 +178,9 @@ func inspect(fsys FS, dir string) (*inspection, error) {
 	}
 	return i, nil
 }
+
+// restoringName is a file that package backup keeps in a directory while it restores a backup there.
+const restoringName = "RESTORING"
 
 // inspector is an inspection under way.
 type inspector struct {

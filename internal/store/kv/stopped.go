@@ -39,6 +39,7 @@ type Stopped struct {
 // OpenStopped locks a directory for reading. It returns ErrLocked if a process has it open.
 func OpenStopped(fs FS, dir string) (*Stopped, error) {
 	fs = cmp.Or(fs, vfs.Default)
+	dir = fs.PathDir(fs.PathJoin(dir, "x")) // Open needs the clean form
 	info, err := fs.Stat(dir)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,205 @@
+// Package exportfile writes and reads exports of tables, in the layout of DynamoDB's exports to S3. It
+// also reads plain folders of DynamoDB JSON or CSV, as DynamoDB's imports from S3 do.
+//
+//	AWSDynamoDB/ID/_started                 empty: the export has begun
+//	AWSDynamoDB/ID/manifest-summary.json    the table, the time, and the number of items
+//	AWSDynamoDB/ID/manifest-summary.md5     the MD5 of that file, in base64
+//	AWSDynamoDB/ID/manifest-files.json      a line for each data file
+//	AWSDynamoDB/ID/manifest-files.md5
+//	AWSDynamoDB/ID/data/NAME.json.gz        a line for each item: {"Item":{…}}
+//	AWSDynamoDB/ID/table.json               ours: how to create the table
+//
+// Items are JSON in bytes: the package knows their members, and no types of values.
+//
+// Laws, each with a test of its name:
+//
+//	RoundTrip: reading an export returns the items that were written
+//	Checked:   a reader that returns nil has seen the bytes and the items that the manifest names
+//	Bounded:   a reader holds one record in memory, of RecordMax bytes at most
+package exportfile
+
+import (
+	"compress/gzip"
+	"context"
+	"crypto/md5"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash"
+	"io"
+	"math/rand/v2"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/objects"
+)
+
+// Bounds of what a reader accepts.
+const (
+	// RecordMax is the length of the longest record in bytes. An item has at most 400 KB; escapes can
+	// make its JSON six times as long, and an incremental export has two images of it.
+	RecordMax  = 6 << 20
+	summaryMax = 1 << 20 // bytes of manifest-summary.json and of table.json
+	filesMax   = 1_000_000
+)
+
+// Names of an export's files.
+const (
+	root         = "AWSDynamoDB"
+	started      = "_started"
+	summaryName  = "manifest-summary.json"
+	filesName    = "manifest-files.json"
+	tableName    = "table.json"
+	dataSuffix   = ".json.gz"
+	sumSuffix    = ".md5"
+	sumSuffixDoc = ".checksum" // in place of .md5 in Amazon's documentation
+)
+
+// Values of a summary.
+const (
+	versionFull  = "2020-06-30"
+	formatJSON   = "DYNAMODB_JSON"
+	FullExport   = "FULL_EXPORT"
+	Incremental  = "INCREMENTAL_EXPORT"
+	summaryTimes = "2006-01-02T15:04:05.000Z"
+)
+
+// Summary is the contents of manifest-summary.json.
+type Summary struct {
+	Version            string  `json:"version"`
+	ExportARN          string  `json:"exportArn"`
+	StartTime          string  `json:"startTime"`
+	EndTime            string  `json:"endTime"`
+	TableARN           string  `json:"tableArn"`
+	TableID            string  `json:"tableId"`
+	ExportTime         string  `json:"exportTime,omitempty"`     // of a full export
+	ExportFromTime     string  `json:"exportFromTime,omitempty"` // of an incremental one
+	ExportToTime       string  `json:"exportToTime,omitempty"`
+	S3Bucket           string  `json:"s3Bucket"`
+	S3Prefix           *string `json:"s3Prefix"`
+	S3SSEAlgorithm     *string `json:"s3SseAlgorithm"`
+	S3SSEKMSKeyID      *string `json:"s3SseKmsKeyId"`
+	ManifestFilesS3Key string  `json:"manifestFilesS3Key"`
+	BilledSizeBytes    int64   `json:"billedSizeBytes"`
+	ItemCount          int64   `json:"itemCount"`
+	OutputFormat       string  `json:"outputFormat"`
+	OutputView         string  `json:"outputView,omitempty"` // of an incremental export
+	ExportType         string  `json:"exportType"`
+}
+
+// DataFile is a line of manifest-files.json.
+type DataFile struct {
+	ItemCount     int64  `json:"itemCount"`
+	MD5Checksum   string `json:"md5Checksum"` // of the compressed bytes, in base64
+	ETag          string `json:"etag"`        // the same in hexadecimal
+	DataFileS3Key string `json:"dataFileS3Key"`
+}
+
+// Writer writes an export.
+type Writer struct {
+	store          objects.Store
+	id             string
+	bucket, prefix string
+}
+
+// NewID returns a name for an export that begins now.
+func NewID(now time.Time) string { return fmt.Sprintf("%014d-%08x", now.UnixMilli(), rand.Uint32()) }
+
+// NewWriter returns a writer of the export with this name. bucket and prefix are the place of the
+// store for the manifests: both are empty for a directory.
+func NewWriter(store objects.Store, id, bucket, prefix string) *Writer {
+	return &Writer{store, id, bucket, strings.Trim(prefix, "/")}
+}
+
+// Folder returns the name of the export's folder in its store.
+func Folder(id string) string { return path.Join(root, id) }
+
+// key returns the name of a file in the bucket.
+func (w *Writer) key(name string) string { return path.Join(w.prefix, Folder(w.id), name) }
+
+// Put writes a file beside the manifests, which readers of exports ignore.
+func (w *Writer) Put(ctx context.Context, name string, text []byte) error {
+	return w.store.Put(ctx, path.Join(Folder(w.id), name), func(to io.Writer) error {
+		_, err := to.Write(text)
+		return err
+	})
+}
+
+// Begin shows that the export has begun. table is the contents of table.json.
+func (w *Writer) Begin(ctx context.Context, table []byte) error {
+	if err := w.Put(ctx, started, nil); err != nil {
+		return err
+	}
+	return w.Put(ctx, tableName, table)
+}
+
+// Data writes a data file with the items that write adds, each as JSON in one line. The file exists
+// only if write succeeds.
+func (w *Writer) Data(ctx context.Context, name string, write func(add func(item []byte) error) error) (DataFile, error) {
+	f := DataFile{DataFileS3Key: w.key("data/" + name + dataSuffix)}
+	var sum hash.Hash
+	err := w.store.Put(ctx, path.Join(Folder(w.id), "data", name+dataSuffix), func(to io.Writer) error {
+		sum, f.ItemCount = md5.New(), 0
+		zipped, err := gzip.NewWriterLevel(io.MultiWriter(to, sum), gzip.BestSpeed)
+		if err != nil {
+			return err
+		}
+		var line []byte
+		add := func(item []byte) error {
+			line = append(append(append(line[:0], `{"Item":`...), item...), "}\n"...)
+			f.ItemCount++
+			_, err := zipped.Write(line)
+			return err
+		}
+		if err := write(add); err != nil {
+			return err
+		}
+		return zipped.Close()
+	})
+	if err != nil {
+		return DataFile{}, err
+	}
+	f.MD5Checksum, f.ETag = base64.StdEncoding.EncodeToString(sum.Sum(nil)), hex.EncodeToString(sum.Sum(nil))
+	return f, nil
+}
+
+// Finish writes the manifests. It sets the members of the summary that follow from the files.
+func (w *Writer) Finish(ctx context.Context, s Summary, files []DataFile, begun, ended time.Time) (Summary, error) {
+	var lines []byte
+	s.ItemCount = 0
+	for _, f := range files {
+		line, err := json.Marshal(f)
+		if err != nil {
+			return s, err
+		}
+		lines = append(append(lines, line...), '\n')
+		s.ItemCount += f.ItemCount
+	}
+	s.Version, s.OutputFormat, s.ExportType = versionFull, formatJSON, FullExport
+	s.StartTime, s.EndTime = begun.UTC().Format(summaryTimes), ended.UTC().Format(summaryTimes)
+	s.ExportTime, s.S3Bucket, s.ManifestFilesS3Key = s.StartTime, w.bucket, w.key(filesName)
+	s.ExportARN = s.TableARN + "/export/" + w.id
+	if w.prefix != "" {
+		s.S3Prefix = &w.prefix
+	}
+	summary, err := json.Marshal(s)
+	if err != nil {
+		return s, err
+	}
+	// The summary comes last: whoever finds it finds the others.
+	for _, file := range []struct {
+		name string
+		text []byte
+	}{{filesName, lines}, {summaryName, summary}} {
+		sum := md5.Sum(file.text)
+		if err := w.Put(ctx, strings.TrimSuffix(file.name, ".json")+sumSuffix, []byte(base64.StdEncoding.EncodeToString(sum[:]))); err != nil {
+			return s, err
+		}
+		if err := w.Put(ctx, file.name, file.text); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
