@@ -7,6 +7,7 @@ import os
 import sys
 import time
 import uuid
+from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 
 import boto3
@@ -228,6 +229,37 @@ def records_of(streams, arn):
             iterator = page.get("NextShardIterator") if page["Records"] else None
 
 
+def backups(db, table, name):
+    table.put_item(Item={"device": "saved", "at": 1, "kind": "backup"})
+    details = db.create_backup(TableName=name, BackupName="boto3")["BackupDetails"]
+    arn = details["BackupArn"]
+    expect(details["BackupName"], "boto3", "the name of a backup")
+    until("the backup", lambda: db.describe_backup(BackupArn=arn)["BackupDescription"]["BackupDetails"]["BackupStatus"] == "AVAILABLE")
+    described = db.describe_backup(BackupArn=arn)["BackupDescription"]
+    expect(described["SourceTableDetails"]["TableName"], name, "the table of a backup")
+    expect(described["SourceTableFeatureDetails"]["GlobalSecondaryIndexes"][0]["IndexName"], "byKind", "the index of a backup")
+    listed = db.list_backups(TableName=name, TimeRangeUpperBound=datetime.now(timezone.utc) + timedelta(hours=1))["BackupSummaries"]
+    expect([b["BackupArn"] for b in listed], [arn], "the backups of the table")
+    table.delete_item(Key={"device": "saved", "at": 1})
+
+    copy = name + "-copy"
+    restored = db.restore_table_from_backup(TargetTableName=copy, BackupArn=arn, GlobalSecondaryIndexOverride=[])["TableDescription"]
+    expect(restored["TableStatus"], "CREATING", "a table under restore")
+    expect(restored["RestoreSummary"]["SourceBackupArn"], arn, "the source of a restore")
+    try:
+        db.get_waiter("table_exists").wait(TableName=copy, WaiterConfig={"Delay": 1})
+        got = boto3.resource("dynamodb", **settings()).Table(copy).get_item(Key={"device": "saved", "at": 1}, ConsistentRead=True)
+        expect(got.get("Item"), {"device": "saved", "at": 1, "kind": "backup"}, "a restored item")
+        expect("GlobalSecondaryIndexes" in db.describe_table(TableName=copy)["Table"], False, "an index that was left out")
+        refused(db.exceptions.TableAlreadyExistsException, "a restore into a table", db.restore_table_from_backup, TargetTableName=copy, BackupArn=arn)
+        expect(db.delete_backup(BackupArn=arn)["BackupDescription"]["BackupDetails"]["BackupStatus"], "DELETED", "a deleted backup")
+        refused(db.exceptions.BackupNotFoundException, "describing a deleted backup", db.describe_backup, BackupArn=arn)
+        refused(db.exceptions.TableNotFoundException, "a backup of no table", db.create_backup, TableName=name + "-none", BackupName="boto3")
+    finally:
+        db.delete_table(TableName=copy)
+    checked("backups: created, described, listed, restored, deleted")
+
+
 def main():
     if not ENDPOINT:
         sys.exit("boto3: MAYFLY_ENDPOINT names no endpoint")
@@ -242,6 +274,7 @@ def main():
         index_changes(db, name)
         transactions(db, name)
         errors(db, table, name)
+        backups(db, table, name)
         expiry_and_stream(db, table, description["LatestStreamArn"])
     finally:
         db.delete_table(TableName=name)

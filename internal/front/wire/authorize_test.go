@@ -402,6 +402,49 @@ func TestEveryOperationIsPermitted(t *testing.T) {
 	}
 }
 
+// TestRestoreNeedsBoth: a restore needs the permission for the backup, the one for the new table, and
+// those for reading and writing the new table.
+func TestRestoreNeedsBoth(t *testing.T) {
+	const backup, target = tableARN + "aaa/backup/*", tableARN + "bbb"
+	const items = `dynamodb:BatchWriteItem","dynamodb:DeleteItem","dynamodb:GetItem","dynamodb:PutItem","dynamodb:Query","dynamodb:Scan","dynamodb:UpdateItem`
+	allowBoth := func(actions string) string {
+		return `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":["` + actions + `"],"Resource":["` + backup + `","` + target + `"]}]}`
+	}
+	l := newLocked(t, map[string]string{
+		"ann":   allowBoth(items + `","dynamodb:RestoreTableFromBackup`),
+		"bob":   allow("dynamodb:*", target, ""),
+		"carl":  allow("dynamodb:*", backup, ""),
+		"dora":  allowBoth("dynamodb:RestoreTableFromBackup"),
+		"maker": allow("dynamodb:CreateBackup", tableARN+"aaa", ""),
+	}, Options{})
+	l.table("aaa")
+	made, err := l.client("maker").CreateBackup(t.Context(), &dynamodb.CreateBackupInput{TableName: aws.String("aaa"), BackupName: aws.String("daily")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	restore := func(user string) string {
+		_, err := l.client(user).RestoreTableFromBackup(t.Context(), &dynamodb.RestoreTableFromBackupInput{
+			BackupArn: made.BackupDetails.BackupArn, TargetTableName: aws.String("bbb"),
+		})
+		return denied(err)
+	}
+	for user, missing := range map[string]string{
+		"bob":   "dynamodb:RestoreTableFromBackup on resource: " + *made.BackupDetails.BackupArn,
+		"carl":  "dynamodb:RestoreTableFromBackup on resource: " + target,
+		"dora":  "dynamodb:BatchWriteItem on resource: " + target,
+		"maker": "dynamodb:RestoreTableFromBackup on resource: " + *made.BackupDetails.BackupArn,
+	} {
+		if got := restore(user); !strings.Contains(got, "not authorized to perform: "+missing) {
+			t.Errorf("%s: got %q", user, got)
+		}
+	}
+	want(t, restore("ann"), "")
+	_, err = l.client("maker").DeleteBackup(t.Context(), &dynamodb.DeleteBackupInput{BackupArn: made.BackupDetails.BackupArn})
+	if got := denied(err); !strings.Contains(got, "dynamodb:DeleteBackup on resource: "+*made.BackupDetails.BackupArn) {
+		t.Errorf("got %q", got)
+	}
+}
+
 // TestResourcePoliciesDecide: the policies of a table and of its stream count beside the user's,
 // from the moment in which PutResourcePolicy returns.
 func TestResourcePoliciesDecide(t *testing.T) {

@@ -351,6 +351,18 @@ func TestRestoreRunning(t *testing.T) {
 	}
 }
 
+// The number of backups is bounded.
+func TestTooManyBackups(t *testing.T) {
+	d := openMemory(t)
+	d.table("events")
+	for i := range backupsMax {
+		d.backups.byID[fmt.Sprint(i)] = &BackupDesc{}
+	}
+	if _, err := d.CreateBackup(context.Background(), "default", "events", "one more"); err != ErrTooManyBackups {
+		t.Errorf("got %v", err)
+	}
+}
+
 // Backups and restores run while writers write. Each writer counts one item up and another one down
 // in one batch, so in every consistent state their sum is 0.
 func TestBackupAmidWrites(t *testing.T) {
