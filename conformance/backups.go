@@ -114,10 +114,7 @@ func (tb *table) all(t *testing.T) []attributes {
 	if err != nil {
 		t.Fatal(err)
 	}
-	items := make([]attributes, len(out.Items))
-	for i, it := range out.Items {
-		items[i] = it
-	}
+	items := out.Items
 	slices.SortFunc(items, func(a, b attributes) int { return strings.Compare(itemText(a), itemText(b)) })
 	return items
 }
@@ -264,8 +261,8 @@ func backupRefused(t *testing.T, e *Endpoint) {
 		"1 validation error detected: Value 'SOME' at 'backupType'"+failed+"Member must satisfy enum value set: […]")
 }
 
-// A restored table has the items and indexes of the backup, whatever was written since, and neither
-// its stream, nor its TTL, nor its tags.
+// A restored table has the items and indexes of the backup and no later write. It has no stream, no
+// TTL and no tags.
 func backupRestore(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S sk:N", local("byN", "pk:S n:N", "ALL"), global("byG", "g:S", "KEYS_ONLY"), stream(types.StreamViewTypeKeysOnly),
 		func(in *dynamodb.CreateTableInput) {

@@ -11,7 +11,7 @@ import (
 var (
 	ErrTableExists   = errors.New("a table of that name exists")
 	ErrTableNotFound = errors.New("no such table")
-	// ErrTableCreating matches ErrTableNotFound: for everyone but Describe the table is not there.
+	// ErrTableCreating matches ErrTableNotFound: only descriptions show the table.
 	ErrTableCreating   = fmt.Errorf("%w yet: it is being restored", ErrTableNotFound)
 	ErrBackupNotFound  = errors.New("no such backup")
 	ErrBackupInUse     = errors.New("a table is being restored from the backup")

@@ -10,8 +10,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
-// A table under restore is in the catalogue, and only Describe shows it: Table returns
-// ErrTableCreating, so that nobody reads or changes it. The loop of the backfills copies the items
+// A table under restore is in the catalogue, and only its description is shown: Table returns
+// ErrTableCreating, so that no call reads or changes it. The loop of the backfills copies the items
 // that exist in the backup, slice by slice, each with its index entries and the position in one
 // batch. They get TTL generation 0 and no deadline, since the new table has no TTL. So an item
 // whose deadline has passed since the backup is alive until TTL is enabled, and expires then as any

@@ -39,7 +39,7 @@ func (s *Service) CreateBackup(ctx context.Context, in *CreateBackupInput) (*Bac
 	return out, nil
 }
 
-// backupName checks the name of a backup, as name does that of an index.
+// backupName checks the name of a backup.
 func (s *shape) backupName(v Opt[string]) {
 	if !v.Set {
 		s.Null("backupName")

@@ -64,8 +64,7 @@ func restoreShape(in *RestoreTableInput) error {
 	return nil
 }
 
-// restoreBilling sets the billing mode and the throughput: those of the request, or else those of
-// the backup.
+// restoreBilling sets the billing mode and the throughput from the request, or else from the backup.
 func restoreBilling(a, from *engine.APIDesc, in *RestoreTableInput, now engine.Instant) error {
 	a.OnDemand = from.OnDemand
 	if in.BillingMode.Set {
@@ -98,8 +97,8 @@ func restoreBilling(a, from *engine.APIDesc, in *RestoreTableInput, now engine.I
 	}
 }
 
-// restoredIndexes returns the indexes of the restored table: those of the backup, or those of them
-// that the request names.
+// restoredIndexes returns the indexes of the restored table: all of the backup, or the ones that the
+// request names.
 func restoredIndexes(from *engine.TableDesc, in *RestoreTableInput, onDemand bool) (out []engine.IndexDesc, err error) {
 	if err := overridesExist(from, in); err != nil {
 		return nil, err
@@ -128,8 +127,7 @@ func restoredIndexes(from *engine.TableDesc, in *RestoreTableInput, onDemand boo
 	return out, nil
 }
 
-// restoreIndexThroughput sets a global index's throughput: that of the request, or else the
-// backup's.
+// restoreIndexThroughput sets a global index's throughput from the request, or else from the backup.
 func restoreIndexThroughput(ix *engine.IndexDesc, t *Throughput, onDemand bool) error {
 	switch {
 	case onDemand && t != nil:
