@@ -188,7 +188,7 @@ func (w *Writer) Finish(ctx context.Context, s Summary, files []DataFile, begun,
 	if err != nil {
 		return s, err
 	}
-	// The summary comes last: whoever finds it finds the others.
+	// The summary is written last: a reader that finds it finds the other files.
 	for _, file := range []struct {
 		name string
 		text []byte

@@ -33,7 +33,7 @@ const Delimiters = ",\t:;| "
 // gzipMagic is how gzip's data begins.
 const gzipMagic = "\x1f\x8b"
 
-// decompress returns the contents of a file that may be compressed with gzip, whatever its name.
+// decompress returns the contents of a file. It recognizes gzip by the first bytes, not by the name.
 func decompress(name string, r *bufio.Reader) (io.Reader, error) {
 	head, err := r.Peek(len(gzipMagic))
 	if string(head) == gzipMagic {
@@ -110,6 +110,8 @@ func parse(line []byte, incremental bool) (r Record, err error) {
 	switch {
 	case incremental && read.Keys == nil:
 		return r, errors.New(`the record has no "Keys"`)
+	case incremental && string(read.NewImage) == "null":
+		return Record{Keys: read.Keys}, nil
 	case incremental:
 		return Record{Item: read.NewImage, Keys: read.Keys}, nil
 	case read.Item == nil && read.NewImage != nil:

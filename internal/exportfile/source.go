@@ -290,7 +290,7 @@ func (s *Source) Read(ctx context.Context, f File, yield func(Record) error) (md
 	var items int64
 	count := func(r Record) error {
 		if items++; f.Items >= 0 && items > f.Items {
-			return &Error{f.Name, r.Line, fmt.Errorf("the manifest says that the file has %d items, but it has more", f.Items)}
+			return &Error{f.Name, r.Line, fmt.Errorf("the file has more items than the manifest says: %d", f.Items)}
 		}
 		return yield(r)
 	}

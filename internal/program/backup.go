@@ -48,6 +48,8 @@ func (c backupCommand) check() error {
 		return misused(fmt.Errorf("--every %s is less than a second", time.Duration(*c.Every)), "for example --every 1h")
 	case c.Data != "" && c.Endpoint != "":
 		return misused(errors.New("--data and --endpoint are two databases"), "use --endpoint for a database that a server uses, and --data for another")
+	case c.Data == "" && c.url("DYNAMODB") == endpointAWS:
+		return misused(errors.New("mayfly cannot back up Amazon's service"), "copy a table to files with mayfly export")
 	}
 	return nil
 }
@@ -82,9 +84,6 @@ func (c backupCommand) Run(ctx context.Context, s streams) error {
 	} else {
 		if b.endpoint, err = c.connect(ctx, "DYNAMODB"); err != nil {
 			return err
-		}
-		if b.endpoint.isAWS() {
-			return misused(errors.New("mayfly cannot back up Amazon's service"), "copy a table to files with mayfly export")
 		}
 		b.source = b.endpoint.url
 	}
@@ -232,7 +231,7 @@ func (b backingUp) advise(ctx context.Context, err error) error {
 		return adviseOffline(err, b.Data)
 	case errors.Is(err, syscall.ENOSPC):
 		return advise(fmt.Errorf("%s is full: %w", b.To, err), "make room, or remove older backups with --keep")
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
 		return advise(fmt.Errorf("%s ended the backup before its end: %w", b.endpoint.name(), err), "see the server's log; the next backup continues with the files that have arrived")
 	}
 	return err

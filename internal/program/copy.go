@@ -22,7 +22,7 @@ type copyCommand struct {
 	ToTable      string `help:"Name of the copy. Default: as --table." placeholder:"NAME"`
 	IntoExisting bool   `help:"Copy into an existing table. Items with the same keys are overwritten."`
 	Consistent   bool   `help:"Read with strong consistency, at twice the cost."`
-	Progress     string `help:"File with the progress, by which a repeated command continues. Default: mayfly-copy-TABLE.json." placeholder:"FILE"`
+	Progress     string `help:"Progress file, so that a repeated command continues. Default: mayfly-copy-TABLE.json." placeholder:"FILE"`
 	transferFlags
 	endpointFlags
 	logFlags
@@ -88,7 +88,7 @@ func (c copyCommand) Run(ctx context.Context, s streams) error {
 	if err := x.load(ctx); err != nil {
 		return err
 	}
-	if err := x.begin(ctx); err != nil {
+	if err := x.begin(ctx, s); err != nil {
 		return err
 	}
 	x.count = newTransferred(s.err, "copied", x.described.Items)
@@ -126,7 +126,7 @@ func (x *copying) connect(ctx context.Context) (err error) {
 	return nil
 }
 
-// load reads the progress file, and refuses that of another copy.
+// load reads the progress file, and refuses the file of another copy.
 func (x *copying) load(ctx context.Context) (err error) {
 	if x.resumed, err = x.file.load(ctx, &x.run); err != nil || !x.resumed {
 		return err
@@ -138,7 +138,7 @@ func (x *copying) load(ctx context.Context) (err error) {
 		return advise(fmt.Errorf("%s is of a half-finished copy of %s at %s to %s at %s", x.file.path, r.Table, r.From, r.ToTable, r.To),
 			"finish it with its own command, set --progress to another file, or remove this one")
 	case r.TableID != tableIdentity(x.described):
-		return advise(fmt.Errorf("table %q is not the one of the half-finished copy: it was created again", x.Table), "%s", begin)
+		return advise(fmt.Errorf("table %q was deleted and created again since the half-finished copy began", x.Table), "%s", begin)
 	case len(r.Segments) != x.Segments:
 		return advise(fmt.Errorf("the half-finished copy has --segments %d, not %d", len(r.Segments), x.Segments), "set --segments %d, or %s", len(r.Segments), begin)
 	}
@@ -146,7 +146,7 @@ func (x *copying) load(ctx context.Context) (err error) {
 }
 
 // begin checks the target, saves the first progress, and creates the table.
-func (x *copying) begin(ctx context.Context) error {
+func (x *copying) begin(ctx context.Context, s streams) error {
 	d, err := x.to.Describe(ctx)
 	exists := err == nil
 	anew := fmt.Sprintf("remove %s to begin anew", x.file.path)
@@ -156,7 +156,7 @@ func (x *copying) begin(ctx context.Context) error {
 	case x.resumed && x.run.ToID != "" && !exists:
 		return advise(fmt.Errorf("table %q of the half-finished copy was deleted", x.to.Table), "%s", anew)
 	case x.resumed && x.run.ToID != "" && x.run.ToID != tableIdentity(d):
-		return advise(fmt.Errorf("table %q is not the one of the half-finished copy: it was created again", x.to.Table), "%s", anew)
+		return advise(fmt.Errorf("table %q was deleted and created again since the half-finished copy began", x.to.Table), "%s", anew)
 	case x.resumed && x.run.ToID == "" && exists: // killed while it created the table
 		empty, err := x.to.Empty(ctx)
 		if err != nil {
@@ -184,8 +184,8 @@ func (x *copying) begin(ctx context.Context) error {
 	if err := x.file.save(x.snapshot); err != nil || exists {
 		return err
 	}
-	if err := x.to.Create(ctx, x.described.Table); err != nil {
-		return x.target.advise(fmt.Errorf("create table %q: %w", x.to.Table, err))
+	if err := createTable(ctx, s, x.target, x.to, x.described.Table); err != nil {
+		return err
 	}
 	if d, err = x.to.Describe(ctx); err != nil {
 		return x.target.adviseTable(err, x.to.Table)
@@ -204,7 +204,7 @@ func sameKeys(from, to transfer.Table) error {
 		return keys
 	}
 	if a, b := text(from), text(to); !slices.Equal(a, b) {
-		return fmt.Errorf("its keys are %v; those of the source are %v", b, a)
+		return fmt.Errorf("its keys are %v; the source has %v", b, a)
 	}
 	return nil
 }

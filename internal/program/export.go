@@ -131,7 +131,7 @@ func (x *exporting) begin(ctx context.Context, table transfer.Described, bucket,
 	if err != nil {
 		return err
 	}
-	if err := x.writer.Begin(ctx, text); err != nil {
+	if err := x.writer.Begin(ctx, append(text, '\n')); err != nil {
 		return err
 	}
 	return x.put(ctx, exportRunName, x.exportRun)

@@ -29,7 +29,7 @@ type importCommand struct {
 	Header       string `help:"Names of the columns of CSV, separated by commas. Default: the first line of each file." placeholder:"NAMES"`
 	Key          string `help:"Partition key of the new table with its type: S, N or B. Default: as table.json says." placeholder:"NAME:TYPE"`
 	Sort         string `help:"Sort key of the new table." placeholder:"NAME:TYPE"`
-	Progress     string `help:"File with the progress, by which a repeated command continues. Default: mayfly-import-TABLE.json." placeholder:"FILE"`
+	Progress     string `help:"Progress file, so that a repeated command continues. Default: mayfly-import-TABLE.json." placeholder:"FILE"`
 	transferFlags
 	endpointFlags
 	logFlags
@@ -78,7 +78,7 @@ type importing struct {
 }
 
 // saveEvery is the number of batches after which the progress is saved.
-const saveEvery = 100
+const saveEvery = 50
 
 // Run imports into a table.
 func (c importCommand) Run(ctx context.Context, s streams) error {
@@ -117,7 +117,7 @@ func (c importCommand) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	if err := x.begin(ctx, described, exists); err != nil {
+	if err := x.begin(ctx, s, described, exists); err != nil {
 		return err
 	}
 	x.count = newTransferred(s.err, "imported", total)
@@ -193,7 +193,7 @@ func (c importCommand) keyed() (*transfer.Table, error) {
 	return &t, nil
 }
 
-// load reads the progress file, and refuses that of another import.
+// load reads the progress file, and refuses the file of another import.
 func (x *importing) load(ctx context.Context) (err error) {
 	if x.resumed, err = x.file.load(ctx, &x.run); err != nil || !x.resumed {
 		return err
@@ -218,7 +218,7 @@ func (x *importing) describe(ctx context.Context) (d transfer.Described, exists 
 	case x.resumed && x.run.TableID != "" && !exists:
 		return d, false, advise(fmt.Errorf("table %q of the half-finished import was deleted", x.Table), "%s", anew)
 	case x.resumed && x.run.TableID != "" && x.run.TableID != tableIdentity(d):
-		return d, false, advise(fmt.Errorf("table %q is not the one of the half-finished import: it was created again", x.Table), "%s", anew)
+		return d, false, advise(fmt.Errorf("table %q was deleted and created again since the half-finished import began", x.Table), "%s", anew)
 	case x.resumed && x.run.TableID == "" && exists: // killed while it created the table
 		empty, err := x.side.Empty(ctx)
 		if err == nil && !empty {
@@ -332,7 +332,7 @@ func checkRecord(reader *transfer.Reader, r exportfile.Record) error {
 }
 
 // begin saves the first progress and creates the table.
-func (x *importing) begin(ctx context.Context, d transfer.Described, exists bool) error {
+func (x *importing) begin(ctx context.Context, s streams, d transfer.Described, exists bool) error {
 	if !x.resumed {
 		x.run.Place, x.run.Endpoint, x.run.Table, x.run.Existing, x.run.Files = x.From, x.endpoint.name(), x.Table, exists, make(map[string]int64)
 	}
@@ -345,8 +345,8 @@ func (x *importing) begin(ctx context.Context, d transfer.Described, exists bool
 	if err := x.file.save(x.snapshot); err != nil || exists {
 		return err
 	}
-	if err := x.side.Create(ctx, x.table); err != nil {
-		return x.endpoint.advise(fmt.Errorf("create table %q: %w", x.Table, err))
+	if err := createTable(ctx, s, x.endpoint, x.side, x.table); err != nil {
+		return err
 	}
 	d, err := x.side.Describe(ctx)
 	if err != nil {

@@ -102,7 +102,7 @@ func (t *transferred) add(n int) {
 	t.show(all, max(t.total, all), text)
 }
 
-// all returns the number of items, with those of earlier runs.
+// all returns the number of items, including items of earlier runs.
 func (t *transferred) all() int64 { return t.before + t.items.Load() }
 
 // report completes a report and prints it. text is what was done.
@@ -138,6 +138,19 @@ func unadvised(err error) error {
 		return a.error
 	}
 	return err
+}
+
+// createTable creates a table, and warns if the endpoint has no TTL.
+func createTable(ctx context.Context, s streams, e *endpoint, side transfer.Side, t transfer.Table) error {
+	err := side.Create(ctx, t)
+	if errors.Is(err, transfer.ErrNoTTL) {
+		fmt.Fprintf(s.err, "mayfly: warning: %s has no time to live: the items of %s do not expire there by %q\n", e.name(), side.Table, t.TimeToLiveAttribute)
+		return nil
+	}
+	if err != nil {
+		return e.advise(fmt.Errorf("create table %q: %w", side.Table, err))
+	}
+	return nil
 }
 
 // adviseTable returns the error of a description of a table.

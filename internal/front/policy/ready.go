@@ -45,12 +45,12 @@ func Table(arn string) string {
 	return Text(Grant{"Table", []string{"dynamodb:*"}, []string{arn, arn + "/index/*", arn + "/stream/*", arn + "/backup/*"}})
 }
 
-// Backup returns the policy for copying all tables, by reading them or as DynamoDB's own backups
-// and exports. It allows neither restoring nor deleting.
+// Backup returns the policy for copying all tables: by reading them, with mayfly backup, or as
+// DynamoDB's own backups and exports. It allows neither restoring nor deleting.
 func Backup() string {
 	return Text(Grant{"Backup", []string{
 		"dynamodb:CreateBackup", "dynamodb:DescribeBackup", "dynamodb:DescribeContinuousBackups", "dynamodb:DescribeExport", "dynamodb:DescribeTable",
 		"dynamodb:DescribeTimeToLive", "dynamodb:ExportTableToPointInTime", "dynamodb:ListBackups", "dynamodb:ListExports", "dynamodb:ListTables",
-		"dynamodb:ListTagsOfResource", "dynamodb:Scan",
+		"dynamodb:ListTagsOfResource", "dynamodb:Scan", "mayfly:Backup",
 	}, []string{"*"}})
 }

@@ -39,7 +39,7 @@ func appendValue(dst []byte, v types.AttributeValue) []byte {
 	case *types.AttributeValueMemberN:
 		dst = dynamo.AppendQuoted(append(dst, `{"N":`...), v.Value)
 	case *types.AttributeValueMemberB:
-		dst = appendBinary(append(dst, `{"B":`...), v.Value)
+		dst = dynamo.AppendBase64(append(dst, `{"B":`...), v.Value)
 	case *types.AttributeValueMemberBOOL:
 		dst = fmt.Appendf(dst, `{"BOOL":%t`, v.Value)
 	case *types.AttributeValueMemberNULL:
@@ -53,15 +53,11 @@ func appendValue(dst []byte, v types.AttributeValue) []byte {
 	case *types.AttributeValueMemberNS:
 		dst = dynamo.AppendArray(append(dst, `{"NS":`...), v.Value, dynamo.AppendQuoted[string])
 	case *types.AttributeValueMemberBS:
-		dst = dynamo.AppendArray(append(dst, `{"BS":`...), v.Value, appendBinary)
+		dst = dynamo.AppendArray(append(dst, `{"BS":`...), v.Value, dynamo.AppendBase64)
 	default:
 		panic(fmt.Sprintf("transfer: unknown type of value %T", v)) // the API has ten
 	}
 	return append(dst, '}')
-}
-
-func appendBinary(dst, b []byte) []byte {
-	return append(dynamo.AppendBase64(append(dst, '"'), b), '"')
 }
 
 // Reader reads items from DynamoDB JSON and checks them as a table does. It is not safe for

@@ -178,6 +178,9 @@ func Keyed(key, kind, sort, sortKind string) (Table, error) {
 // tablePause is the pause between two questions whether a table is active.
 const tablePause = 200 * time.Millisecond
 
+// ErrNoTTL is the error of an endpoint that has no TTL. The table exists without it.
+var ErrNoTTL = errors.New("the endpoint has no time to live")
+
 // Create creates the table at a side, waits until it is active, and sets its TTL attribute.
 func (s Side) Create(ctx context.Context, t Table) error {
 	in := &dynamodb.CreateTableInput{
@@ -231,12 +234,16 @@ func (s Side) setTTL(ctx context.Context, attribute string) error {
 	if attribute == "" {
 		return nil
 	}
-	return s.call(ctx, func() error {
+	err := s.call(ctx, func() error {
 		_, err := s.DB.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
 			TableName: &s.Table, TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: &attribute, Enabled: aws.Bool(true)},
 		})
 		return err
 	})
+	if retry.Code(err) == "UnknownOperationException" {
+		return ErrNoTTL
+	}
+	return err
 }
 
 // Empty reports whether a table has no items.
