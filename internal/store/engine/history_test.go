@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -514,5 +515,128 @@ func TestHistoryPowerCut(t *testing.T) {
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
+	}
+}
+
+// Check reads every history record.
+func TestCheckHistory(t *testing.T) {
+	at := Instant(epoch.UnixMilli())
+	for name, c := range map[string]struct {
+		edit func(b *kv.Batch, key, value []byte)
+		want string
+	}{
+		"sound":        {func(*kv.Batch, []byte, []byte) {}, ""},
+		"no key":       {func(b *kv.Batch, key, _ []byte) { b.Set(key, []byte{3}) }, "plain: history record 2 of 1767225600000: corrupt store: a history record of 1 bytes has no key"},
+		"half an item": {func(b *kv.Batch, key, value []byte) { b.Set(key, value[:len(value)-1]) }, "plain: history record 2 of 1767225600000: corrupt store"},
+		"item of other key": {func(b *kv.Batch, key, value []byte) {
+			b.Set(key, append(append([]byte{}, value[:6]...), append([]byte{'x'}, value[7:]...)...))
+		}, "its attributes have the key"},
+		"short key":          {func(b *kv.Batch, key, value []byte) { b.Set(key[:len(key)-1], value) }, "has 20 bytes, not 21"},
+		"after the last":     {func(b *kv.Batch, _, value []byte) { b.Set(appendHistoryKey(nil, 1, at+1, 3), value) }, "plain: history record 3 is of 1767225600001"},
+		"of another table":   {func(b *kv.Batch, _, value []byte) { b.Set(appendHistoryKey(nil, 7, at, 3), value) }, "1 keys under 0600000007 belong to no table"},
+		"while it is off":    {func(b *kv.Batch, _, value []byte) { b.Set(appendHistoryKey(nil, 2, at, 3), value) }, "off: it has 1 history records, and its point-in-time recovery is off"},
+		"behind the history": {func(b *kv.Batch, _, value []byte) { b.Set([]byte{spaceHistory + 1, 0}, value) }, "belong to no keyspace"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := newDirectory()
+			d := dir.open(t)
+			tab := d.table("plain", bareTable)
+			d.table("off", bareTable)
+			d.keepHistory("plain", 35)
+			d.put(tab, item("pk", "a", "sk", 1))
+			d.delete(tab, item("pk", "a", "sk", 1))
+			key := appendHistoryKey(nil, tab.id, at, 2)
+			value, ok, err := get(d.kv, key)
+			if err != nil || !ok {
+				t.Fatal(ok, err)
+			}
+			d.close()
+			editStore(t, dir, func(b *kv.Batch) { c.edit(b, key, value) })
+			var found []string
+			for _, f := range checkAll(t, dir.fs, "data") {
+				found = append(found, f.String())
+			}
+			text := strings.Join(found, "\n")
+			if (len(found) == 0) != (c.want == "") || !strings.Contains(text, c.want) {
+				t.Errorf("check finds\n%s", text)
+			}
+		})
+	}
+}
+
+// Salvage does not copy histories. It says so, and the new ones begin with the new database.
+func TestSalvageHistory(t *testing.T) {
+	dir := newDirectory()
+	d := dir.open(t)
+	tab := d.table("events")
+	d.keepHistory("events", 35)
+	d.put(tab, item("pk", "a", "sk", 1))
+	d.put(tab, item("pk", "a", "sk", 1, "v", 1))
+	d.advance(time.Hour)
+	d.put(tab, item("pk", "a", "sk", 1, "v", 2))
+	end := d.Now()
+	want := d.items(tab, Range{})
+	d.close()
+	var lost []string
+	_, err := Salvage(context.Background(), dir.fs, "data", "new", 0, func(_, _ int64) {}, func(f Fault) { lost = append(lost, f.String()) })
+	said := []string{"events: its history for point-in-time recovery is not copied: it begins again at 2026-01-01T01:00:00Z"}
+	if diff := cmp.Diff(said, lost); err != nil || diff != "" {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	o := dir.options()
+	o.Dir = "new"
+	d = open(t, o)
+	defer d.close()
+	if n := d.historyKeys(); n != 0 {
+		t.Errorf("%d history records", n)
+	}
+	if _, err := d.beginRestoreTo("events", end-1, "none"); err != ErrRestoreInstant {
+		t.Errorf("a restore to before the salvage: %v", err)
+	}
+	d.wantItems(d.restoreTo("events", Never, "again"), want)
+	d.verify()
+}
+
+// A restore to an instant continues after a restart in either half.
+func TestHistoryResumes(t *testing.T) {
+	for rounds := range 9 {
+		dir := newDirectory()
+		d := dir.open(t)
+		tab := d.table("events")
+		d.keepHistory("events", 35)
+		for i := range 6 {
+			d.put(tab, item("pk", fmt.Sprint(i), "sk", 1, "g", "x"))
+		}
+		at, want := d.Now(), d.items(tab, Range{})
+		d.advance(time.Millisecond)
+		for i := range 6 {
+			d.put(tab, item("pk", fmt.Sprint(i), "sk", 1, "g", "y"))
+			d.put(tab, item("pk", fmt.Sprint("new", i), "sk", 1, "g", "y"))
+		}
+		if err := d.stop(); err != nil {
+			t.Fatal(err)
+		}
+		d.stop = func() error { return nil }
+		d.backfillItems = 3
+		again, err := d.beginRestoreTo("events", at, "again")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range rounds {
+			if _, err := again.restoreRound(context.Background(), again.Desc()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d.closeSources()
+		d.close()
+		d = dir.open(t)
+		d.advance(0)
+		d.wantItems(d.reopened("again"), want)
+		byG := Range{Index: d.reopened("again").Desc().Index("byG"), Partition: []dynamo.Value{dynamo.AppendString(nil, "x")}}
+		if n := len(d.items(d.reopened("again"), byG)); n != 6 {
+			t.Errorf("after %d rounds and a restart the index has %d items", rounds, n)
+		}
+		d.verify()
+		d.close()
 	}
 }
