@@ -21,6 +21,13 @@ func (e *Engine) backUpDeleted(ctx context.Context, t *Table, d *TableDesc) (*Ba
 	if d.History.Days == 0 {
 		return nil, nil
 	}
+	full := func(err error) {
+		e.log.Warn("a table with point-in-time recovery is deleted without a backup, because the disk is full", "table", d.Name, "error", err)
+	}
+	if e.full() {
+		full(e.FullReason())
+		return nil, nil
+	}
 	stats, err := t.Stats(ctx)
 	if err != nil {
 		return nil, err
@@ -28,7 +35,7 @@ func (e *Engine) backUpDeleted(ctx context.Context, t *Table, d *TableDesc) (*Ba
 	b := &BackupDesc{Name: d.Name + deletedBackup, Kind: BackupDeleted, Items: stats.Items, Bytes: stats.Bytes, Table: *d.clone()}
 	err = e.beginBackup(b, nil, spaceItems)
 	if errors.Is(err, ErrDiskFull) {
-		e.log.Warn("a table with point-in-time recovery is deleted without a backup, because the disk is full", "table", d.Name)
+		full(err)
 		return nil, nil
 	}
 	if err != nil {

@@ -640,3 +640,27 @@ func TestHistoryResumes(t *testing.T) {
 		d.close()
 	}
 }
+
+// On a full disk a table with a history can be deleted, which makes room. No backup remains.
+func TestDeletedTableFullDisk(t *testing.T) {
+	fs := &fullFS{FS: kv.NewMemFS()}
+	o := crashOptions(fs)
+	o.ReserveBytes = 4096
+	d := open(t, o)
+	d.put(d.table("plain", bareTable), item("pk", "a", "sk", 1))
+	d.keepHistory("plain", 35)
+	d.close()
+	fs.full.Store(true)
+	d = open(t, o)
+	defer d.close()
+	if _, err := d.beginRestoreTo("plain", Never, "none"); err != ErrDiskFull {
+		t.Errorf("a restore on a full disk: %v", err)
+	}
+	if _, err := d.DropTable(context.Background(), "default", "plain", nil); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := d.Backups(); err != nil || len(list) != 0 {
+		t.Errorf("backups: %v, %v", list, err)
+	}
+	d.verify()
+}
