@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -229,9 +230,56 @@ func TestHistoryTrim(t *testing.T) {
 		if d.historyKeys() != 0 || tab.history.trim.Load().Head() != int64(Never) {
 			t.Errorf("the trimmer of an empty history waits for %d", tab.history.trim.Load().Head())
 		}
+		d.put(tab, item("pk", "last", "sk", 1))
+		d.advance(35*24*time.Hour - time.Millisecond)
+		if n := d.historyKeys(); n != 1 {
+			t.Errorf("%d records after a change in an empty history", n)
+		}
+		d.advance(time.Millisecond)
+		if n := d.historyKeys(); n != 0 {
+			t.Errorf("%d records after the period", n)
+		}
 		d.verify()
 		d.close()
 	}
+}
+
+// A trim between the request and its checkpoint refuses the restore.
+func TestHistoryTrimmedMeanwhile(t *testing.T) {
+	d := openMemory(t)
+	tab := d.table("plain", bareTable)
+	d.keepHistory("plain", 1)
+	d.advance(time.Second)
+	d.order.Lock()
+	tab.history.trimmed = d.Now()
+	d.order.Unlock()
+	if _, err := d.beginRestoreTo("plain", d.Now()-1, "none"); !errors.Is(err, ErrRestoreInstant) {
+		t.Errorf("a restore to before the trim: %v", err)
+	}
+	if names, err := d.kv.ListBelow(backupsDir); err != nil || len(names) != 0 {
+		t.Errorf("it left %v, %v", names, err)
+	}
+	d.wantItems(d.restoreTo("plain", d.Now(), "again"), nil)
+}
+
+// After a restart within one instant no record takes the place of another.
+func TestHistoryNumbersContinue(t *testing.T) {
+	dir := newDirectory()
+	d := dir.open(t)
+	d.table("plain", bareTable)
+	d.keepHistory("plain", 1)
+	start := d.Now()
+	d.advance(time.Second)
+	for i := range 3 {
+		d.put(d.reopened("plain"), item("pk", fmt.Sprint(i), "sk", 1))
+		d.close()
+		d = dir.open(t)
+	}
+	if n := d.historyKeys(); n != 3 {
+		t.Errorf("%d records", n)
+	}
+	d.wantItems(d.restoreTo("plain", start, "again"), nil)
+	d.verify()
 }
 
 // The deletion of a table with a history leaves a backup that goes after 35 days.

@@ -15,8 +15,8 @@ import (
 // A restore to an instant begins like one from a backup: a checkpoint, here with the history too,
 // and a table under restore. Its first half copies each item of the checkpoint that existed at the
 // instant, as far as its present form shows. The second half goes through the history records after
-// the instant, newest first, and puts each key back to what it was before that change. So the last
-// record that it applies for a key is the first change after the instant.
+// the instant, newest first, and undoes the change of each. So the last record that it applies for a
+// key is the first change after the instant.
 //
 // Both halves judge an item by the table's TTL setting at the instant, and both keep the table's
 // index entries right, so no third half needs to build them.
@@ -57,8 +57,8 @@ func (e *Engine) RestoreToInstant(ctx context.Context, namespace, source string,
 	return created, nil
 }
 
-// restorePoint makes the checkpoint of a restore to an instant. It also returns the instant, which
-// differs from the given one if that is Never.
+// restorePoint makes the checkpoint of a restore to an instant. It returns the present instant for
+// Never, and any other one unchanged.
 func (e *Engine) restorePoint(t *Table, at Instant) (*BackupDesc, Instant, error) {
 	e.catalogue.changing.Lock()
 	defer e.catalogue.changing.Unlock()
@@ -167,8 +167,8 @@ func (t *Table) undoSlice(d *TableDesc) (before map[string][]byte, last []byte, 
 	return before, last, it.Error()
 }
 
-// putBack gives a key of the table under restore the item that it had, if that existed at the
-// instant.
+// putBack undoes one change in the table under restore: it stores the former item if that existed at
+// the instant, and otherwise deletes the present one.
 func (t *Table) putBack(b *kv.Batch, d *TableDesc, suffix, stored []byte) error {
 	k, err := d.keyFromSuffix(suffix)
 	if err != nil {
