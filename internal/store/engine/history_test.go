@@ -75,6 +75,11 @@ func (d *db) historyKeys() (n int) {
 
 func bareTable(td *TableDesc) { td.Indexes, td.TTL, td.Stream = nil, TTLDesc{}, StreamSpec{} }
 
+// blind returns a put that does not ask for the item before.
+func blind(t testing.TB, tab *Table, it dynamo.Item) *Write {
+	return &Write{Table: tab, Key: keyOf(t, tab, it), Decide: func(dynamo.Item, Instant) (dynamo.Item, error) { return it, nil }}
+}
+
 // The plain case: every change of an item can be undone, to the millisecond.
 func TestHistoryPlain(t *testing.T) {
 	for name, dir := range map[string]directory{
@@ -93,7 +98,9 @@ func TestHistoryPlain(t *testing.T) {
 				case 1:
 					d.put(tab, item("pk", "new", "sk", 1))
 				case 2:
-					d.put(tab, item("pk", "old", "sk", 1, "v", "after"))
+					if err := d.Write(context.Background(), blind(t, tab, item("pk", "old", "sk", 1, "v", "after"))); err != nil {
+						t.Fatal(err)
+					}
 					d.delete(tab, item("pk", "new", "sk", 1))
 				case 3:
 					d.delete(tab, item("pk", "old", "sk", 1))
@@ -241,6 +248,64 @@ func TestHistoryTrim(t *testing.T) {
 		}
 		d.verify()
 		d.close()
+	}
+}
+
+// Items whose removal is late are judged by the instant of the restore, and by the TTL setting of that
+// time: strict expiry hid them then, and aws expiry showed them.
+func TestHistoryOverdue(t *testing.T) {
+	for _, x := range []Expiry{{}, {Mode: ExpiryAWS, Seed: 7}} {
+		d := openMemory(t)
+		if err := d.stop(); err != nil { // nothing is removed
+			t.Fatal(err)
+		}
+		d.stop = func() error { return nil }
+		pass := func(by time.Duration) Instant {
+			if err := d.clock.Advance(by); err != nil {
+				t.Fatal(err)
+			}
+			return d.Now()
+		}
+		tab := d.table("events", func(td *TableDesc) { td.TTL.Expiry = x })
+		d.keepHistory("events", 1)
+		kept, replaced := item("pk", "kept", "sk", 1, "ttl", unix(5*time.Second)), item("pk", "replaced", "sk", 1, "ttl", unix(5*time.Second))
+		d.put(tab, kept)
+		d.put(tab, replaced)
+		before := pass(time.Second)
+		after := pass(9 * time.Second)
+		pass(time.Second)
+		d.put(tab, item("pk", "replaced", "sk", 1, "v", "new"))
+		pass(time.Second)
+		if _, err := d.Alter(context.Background(), "default", "events", func(td *TableDesc, _ Instant) error {
+			td.TTL = TTLDesc{Attribute: "other", Generation: td.TTL.Generation}
+			if x.Mode == ExpiryAWS {
+				td.TTL.Attribute = "ttl" // strict from now on
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		for at, want := range map[Instant][]dynamo.Item{before: {kept, replaced}, after: nil} {
+			if x.Mode == ExpiryAWS {
+				want = []dynamo.Item{kept, replaced}
+			}
+			name := fmt.Sprint("at", at)
+			again, err := d.beginRestoreTo("events", at, name)
+			for more := true; more && err == nil; {
+				more, err = again.restoreRound(context.Background(), again.Desc())
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, wanted := texts(d.items(again, Range{})), texts(want)
+			slices.Sort(got)
+			slices.Sort(wanted)
+			if diff := cmp.Diff(wanted, got); diff != "" {
+				t.Errorf("%v, at %d (-want +got):\n%s", x, at, diff)
+			}
+		}
+		d.verify()
 	}
 }
 
