@@ -3,9 +3,9 @@
 //
 //	AWSDynamoDB/ID/_started                 empty: the export has begun
 //	AWSDynamoDB/ID/manifest-summary.json    the table, the time, and the number of items
-//	AWSDynamoDB/ID/manifest-summary.md5     the MD5 of that file, in base64
+//	AWSDynamoDB/ID/manifest-summary.checksum the MD5 of that file, in base64
 //	AWSDynamoDB/ID/manifest-files.json      a line for each data file
-//	AWSDynamoDB/ID/manifest-files.md5
+//	AWSDynamoDB/ID/manifest-files.checksum
 //	AWSDynamoDB/ID/data/NAME.json.gz        a line for each item: {"Item":{…}}
 //	AWSDynamoDB/ID/table.json               ours: how to create the table
 //
@@ -53,8 +53,8 @@ const (
 	filesName    = "manifest-files.json"
 	tableName    = "table.json"
 	dataSuffix   = ".json.gz"
-	sumSuffix    = ".md5"
-	sumSuffixDoc = ".checksum" // in place of .md5 in Amazon's documentation
+	sumSuffix      = ".checksum"
+	sumSuffixOther = ".md5" // in older exports
 )
 
 // Values of a summary.

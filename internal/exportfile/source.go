@@ -234,7 +234,18 @@ func (s *Source) whole(ctx context.Context, name string, most int64) ([]byte, er
 	return text, nil
 }
 
-// checked returns the contents of a manifest, if its checksum is right or missing.
+// isMD5 reports whether a checksum is an MD5 in base64 or in hexadecimal. Amazon documents no form, so
+// another one is no fault.
+func isMD5(text string) bool {
+	for _, decode := range []func(string) ([]byte, error){base64.StdEncoding.DecodeString, hex.DecodeString} {
+		if b, err := decode(text); err == nil && len(b) == md5.Size {
+			return true
+		}
+	}
+	return false
+}
+
+// checked returns the contents of a manifest, unless its checksum is wrong.
 func (s *Source) checked(ctx context.Context, name string, most int64) ([]byte, error) {
 	text, err := s.whole(ctx, name, most)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -243,7 +254,7 @@ func (s *Source) checked(ctx context.Context, name string, most int64) ([]byte, 
 	if err != nil {
 		return nil, err
 	}
-	for _, suffix := range []string{sumSuffix, sumSuffixDoc} {
+	for _, suffix := range []string{sumSuffix, sumSuffixOther} {
 		file := strings.TrimSuffix(name, ".json") + suffix
 		sum, err := s.whole(ctx, file, 1<<10)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -254,7 +265,7 @@ func (s *Source) checked(ctx context.Context, name string, most int64) ([]byte, 
 		}
 		got := md5.Sum(text)
 		given := strings.TrimSpace(string(sum))
-		if given != base64.StdEncoding.EncodeToString(got[:]) && !strings.EqualFold(given, hex.EncodeToString(got[:])) {
+		if isMD5(given) && given != base64.StdEncoding.EncodeToString(got[:]) && !strings.EqualFold(given, hex.EncodeToString(got[:])) {
 			return nil, faulty(name, "its MD5 is %s, but %s has %.40q", base64.StdEncoding.EncodeToString(got[:]), path.Base(file), given)
 		}
 	}

@@ -465,7 +465,7 @@ func TestTransferContinues(t *testing.T) {
 func sumsOf(t *testing.T, folder string) {
 	t.Helper()
 	for _, name := range []string{"manifest-summary", "manifest-files"} {
-		if err := os.Remove(filepath.Join(folder, name+".md5")); err != nil {
+		if err := os.Remove(filepath.Join(folder, name+".checksum")); err != nil {
 			t.Fatal(err)
 		}
 	}
