@@ -444,7 +444,7 @@ func TestHistoryAmidWrites(t *testing.T) {
 	d.verify()
 }
 
-// historyModel changes a table at random, and remembers what it held at each instant.
+// historyModel changes a table at random, and remembers its items at each instant.
 type historyModel struct {
 	d      *db
 	tab    *Table
