@@ -375,6 +375,9 @@ func (e *Engine) Alter(ctx context.Context, namespace, name string, change func(
 	}, func() {
 		e.catalogue.ids = next
 		t.soon.Wake(int64(minInstant)) // removals may need the items from now on
+		if trim := t.history.trim.Load(); trim != nil && d.History.Days != old.History.Days {
+			trim.Wake(int64(minInstant)) // a shorter period has aged records
+		}
 		if d.needsBackfill() {
 			e.requestBackfill()
 		}

@@ -181,7 +181,6 @@ func (t *Table) changeHistory(b *kv.Batch, old, d *TableDesc, now Instant) {
 	default:
 		if h.Days != old.History.Days { // a longer period brings nothing back
 			h.Since = old.History.Earliest(now)
-			t.startHistory(now)
 		}
 		if d.TTL.Generation != old.TTL.Generation {
 			h.addTTL(d.TTL, now)
