@@ -14,14 +14,15 @@ const (
 // dynaliteKnown lists the checks that dynalite 4.0 fails: an emulator without expiry, transactions
 // and streams.
 var dynaliteKnown = map[string]string{
-	"Backups":            notServed,
-	"DescribeEndpoints":  notServed,
-	"DescribeLimits":     notServed,
-	"IndexChanges":       "indexes stay as they were made",
-	"ResourcePolicy":     notServed,
-	"TransactGetItems":   notServed,
-	"TransactWriteItems": notServed,
-	"UpdateTimeToLive":   notServed,
+	"Backups":             notServed,
+	"PointInTimeRecovery": notServed,
+	"DescribeEndpoints":   notServed,
+	"DescribeLimits":      notServed,
+	"IndexChanges":        "indexes stay as they were made",
+	"ResourcePolicy":      notServed,
+	"TransactGetItems":    notServed,
+	"TransactWriteItems":  notServed,
+	"UpdateTimeToLive":    notServed,
 
 	"AttributeValues/NestingAbsurd":   "the process dies",
 	"Protocol/DeepJSON":               "the process dies",

@@ -175,14 +175,17 @@ var (
 	clockGroups = []group{
 		{"Expiry", expiryChecks},
 		{"ClientTokens", clientTokenChecks},
+		{"PointInTime", pointInTimeClockChecks},
 	}
 	strictClockGroups = []group{
 		{"Expiry", slices.Concat(expiryChecks, strictExpiryChecks)},
 		{"ClientTokens", clientTokenChecks},
+		{"PointInTime", pointInTimeClockChecks},
 	}
 	lateClockGroups = []group{
 		{"Expiry", slices.Concat(expiryChecks, lateExpiryChecks)},
 		{"ClientTokens", clientTokenChecks},
+		{"PointInTime", pointInTimeClockChecks},
 	}
 )
 
@@ -205,6 +208,7 @@ var tableGroups = []group{
 	{"TagResource", tagResourceChecks},
 	{"ResourcePolicy", resourcePolicyChecks},
 	{"Backups", backupChecks},
+	{"PointInTimeRecovery", pointInTimeChecks},
 	{"DescribeLimits", describeLimitsChecks},
 	{"DescribeEndpoints", describeEndpointsChecks},
 

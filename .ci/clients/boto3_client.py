@@ -260,6 +260,35 @@ def backups(db, table, name):
     checked("backups: created, described, listed, restored, deleted")
 
 
+def point_in_time(db, table, name):
+    table.put_item(Item={"device": "timed", "at": 1, "kind": "first"})
+    spec = {"PointInTimeRecoveryEnabled": True, "RecoveryPeriodInDays": 7}
+    on = db.update_continuous_backups(TableName=name, PointInTimeRecoverySpecification=spec)["ContinuousBackupsDescription"]
+    expect(on["PointInTimeRecoveryDescription"]["PointInTimeRecoveryStatus"], "ENABLED", "point-in-time recovery")
+    table.put_item(Item={"device": "timed", "at": 1, "kind": "second"})
+    window = db.describe_continuous_backups(TableName=name)["ContinuousBackupsDescription"]["PointInTimeRecoveryDescription"]
+    expect(window["RecoveryPeriodInDays"], 7, "the recovery period")
+    copy = name + "-timed"
+    early = window["EarliestRestorableDateTime"] - timedelta(days=1)
+    refused(db.exceptions.InvalidRestoreTimeException, "a restore to before", db.restore_table_to_point_in_time,
+            SourceTableName=name, TargetTableName=copy, RestoreDateTime=early)
+    restored = db.restore_table_to_point_in_time(SourceTableName=name, TargetTableName=copy, UseLatestRestorableTime=True)["TableDescription"]
+    expect(restored["TableStatus"], "CREATING", "a table under restore")
+    try:
+        db.get_waiter("table_exists").wait(TableName=copy, WaiterConfig={"Delay": 1})
+        got = boto3.resource("dynamodb", **settings()).Table(copy).get_item(Key={"device": "timed", "at": 1}, ConsistentRead=True)
+        expect(got.get("Item"), {"device": "timed", "at": 1, "kind": "second"}, "a restored item")
+        off = db.update_continuous_backups(TableName=name, PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": False})
+        status = off["ContinuousBackupsDescription"]["PointInTimeRecoveryDescription"]["PointInTimeRecoveryStatus"]
+        expect(status, "DISABLED", "point-in-time recovery")
+        refused(db.exceptions.PointInTimeRecoveryUnavailableException, "a restore without a history", db.restore_table_to_point_in_time,
+                SourceTableName=name, TargetTableName=copy + "-none", UseLatestRestorableTime=True)
+    finally:
+        db.delete_table(TableName=copy)
+    table.delete_item(Key={"device": "timed", "at": 1})
+    checked("point-in-time recovery: on, restored, off")
+
+
 def main():
     if not ENDPOINT:
         sys.exit("boto3: MAYFLY_ENDPOINT names no endpoint")
@@ -275,6 +304,7 @@ def main():
         transactions(db, name)
         errors(db, table, name)
         backups(db, table, name)
+        point_in_time(db, table, name)
         expiry_and_stream(db, table, description["LatestStreamArn"])
     finally:
         db.delete_table(TableName=name)

@@ -375,7 +375,7 @@ func TestEveryOperationIsPermitted(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Keys = ring
-	body := `{"TableName":"t","BackupName":"b","BackupArn":"` + tableARN + `t/backup/1","TargetTableName":"t","ResourceArn":"` + tableARN + `t","StreamArn":"` + tableARN + `t/stream/1","ShardIterator":"` + tableARN + `t/stream/1|1|x",` +
+	body := `{"TableName":"t","BackupName":"b","BackupArn":"` + tableARN + `t/backup/1","TargetTableName":"t","SourceTableName":"t","ResourceArn":"` + tableARN + `t","StreamArn":"` + tableARN + `t/stream/1","ShardIterator":"` + tableARN + `t/stream/1|1|x",` +
 		`"RequestItems":{"t":{}},"TransactItems":[{"Get":{"TableName":"t"},"Put":{"TableName":"t"}}]}`
 	for _, name := range operationNames() {
 		in := &Request{Header: http.Header{}}

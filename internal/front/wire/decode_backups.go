@@ -22,9 +22,22 @@ func decodeListBackups(d *decoder, in *service.ListBackupsInput) {
 }
 
 func decodeRestoreTable(d *decoder, in *service.RestoreTableInput) {
-	d.read(members{
+	d.read(append(members{{"BackupArn", &in.BackupARN}}, restoreMembers(d, in)...))
+}
+
+func decodeRestoreToTime(d *decoder, in *service.RestoreToTimeInput) {
+	d.read(append(members{
+		{"SourceTableName", &in.Source},
+		{"SourceTableArn", &in.SourceARN},
+		{"UseLatestRestorableTime", &in.Latest},
+		{"RestoreDateTime", d.instant(&in.At)},
+	}, restoreMembers(d, &in.RestoreTableInput)...))
+}
+
+// restoreMembers returns the members that all restores share.
+func restoreMembers(d *decoder, in *service.RestoreTableInput) members {
+	return members{
 		{"TargetTableName", &in.Target},
-		{"BackupArn", &in.BackupARN},
 		{"BillingModeOverride", &in.BillingMode},
 		{"GlobalSecondaryIndexOverride", func() { in.Global = structs(d, "GlobalSecondaryIndex", decodeIndexSpec) }},
 		{"LocalSecondaryIndexOverride", func() { in.Local = structs(d, "LocalSecondaryIndex", decodeIndexSpec) }},
@@ -34,6 +47,18 @@ func decodeRestoreTable(d *decoder, in *service.RestoreTableInput) {
 		{"ProvisionedThroughputOverride", &in.Throughput},
 		{"OnDemandThroughputOverride", &in.OnDemand},
 		{"SSESpecificationOverride", func() { in.SSEEnabled = d.sseEnabled() }},
+	}
+}
+
+func decodeUpdateContinuousBackups(d *decoder, in *service.UpdateContinuousBackupsInput) {
+	d.read(members{
+		{"TableName", &in.TableName},
+		{"PointInTimeRecoverySpecification", func() {
+			if d.Struct("PointInTimeRecoverySpecification") {
+				in.Present = true
+				d.read(members{{"PointInTimeRecoveryEnabled", &in.Enabled}, {"RecoveryPeriodInDays", &in.Days}})
+			}
+		}},
 	})
 }
 

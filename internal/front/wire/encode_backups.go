@@ -11,8 +11,9 @@ func encodeBackupDetails(w *writer, b *service.BackupDetails) {
 	w.name("BackupName").text(b.Name)
 	w.name("BackupSizeBytes").integer(b.SizeBytes)
 	w.name("BackupStatus").text(b.Status)
-	w.name("BackupType").text("USER")
+	w.name("BackupType").text(b.Type)
 	w.name("BackupCreationDateTime").instant(b.Created)
+	w.optionalInstant("BackupExpiryDateTime", b.Expires)
 }
 
 func encodeBackup(w *writer, out *service.BackupDescription) {
@@ -74,6 +75,22 @@ func encodeIndexInfo(w *writer, x *service.IndexDescription) {
 	w.name("IndexName").text(x.Name)
 	encodePairs(w, "KeySchema", x.KeySchema, "AttributeName", "KeyType")
 	encodeProjection(w, x)
+}
+
+func encodeContinuousBackups(w *writer, out *service.ContinuousBackups) {
+	w.name("ContinuousBackupsDescription").beginObject()
+	w.name("ContinuousBackupsStatus").text("ENABLED")
+	w.name("PointInTimeRecoveryDescription").beginObject()
+	if out.Days == 0 {
+		w.name("PointInTimeRecoveryStatus").text("DISABLED")
+	} else {
+		w.name("PointInTimeRecoveryStatus").text("ENABLED")
+		w.name("RecoveryPeriodInDays").integer(out.Days)
+		w.name("EarliestRestorableDateTime").instant(out.Earliest)
+		w.name("LatestRestorableDateTime").instant(out.Latest)
+	}
+	w.endObject()
+	w.endObject()
 }
 
 func encodeListBackups(w *writer, out *service.ListBackupsOutput) {

@@ -28,7 +28,7 @@ func encodeTable(w *writer, t *service.TableDescription) {
 	encodeStream(w, t)
 	if r := t.Restore; r != nil {
 		w.name("RestoreSummary").beginObject()
-		w.name("SourceBackupArn").text(r.BackupARN)
+		w.optionalText("SourceBackupArn", r.BackupARN)
 		w.name("SourceTableArn").text(r.TableARN)
 		w.name("RestoreDateTime").instant(r.At)
 		w.name("RestoreInProgress").boolean(r.InProgress)

@@ -300,6 +300,7 @@ func (t *Table) judgeAgain(p *plan, d *TableDesc, k Key, h header, stored dynamo
 		return // written since the setting changed
 	}
 	w := planned{w: &Write{Table: t, Key: k}, desc: d, oldHeader: h, stored: stored, removal: Never}
+	p.remember(&w) // the deadline counts for a restore, so the header does too
 	// the deadline passed in its own generation, so the item stays expired
 	if d.deadlineOf(h) <= p.e.Now() {
 		p.expire(&w)

@@ -43,11 +43,23 @@ type BackupDesc struct {
 	ID       string
 	Name     string
 	Created  Instant
-	Creating bool `json:",omitzero"` // the directory is incomplete
+	Creating bool       `json:",omitzero"` // the directory is incomplete
+	Kind     BackupKind `json:",omitzero"`
+	Expires  Instant    `json:",omitzero"` // when it is removed; 0: never
 	// the table's size at that time; an estimate for a table of more than 100,000 entries
 	Items, Bytes int64
 	Table        TableDesc // as it was
 }
+
+// BackupKind says why a backup was made.
+type BackupKind string
+
+const (
+	BackupUser    BackupKind = ""        // by CreateBackup
+	BackupDeleted BackupKind = "DELETED" // by the deletion of a table with a history
+	// by a restore to an instant, until that ends: only the restore sees it
+	backupRestore BackupKind = "RESTORE"
+)
 
 // backups holds the rows of all backups.
 type backups struct {
@@ -97,33 +109,63 @@ func (e *Engine) CreateBackup(ctx context.Context, namespace, table, name string
 	case e.full():
 		return nil, ErrDiskFull
 	}
-	b := BackupDesc{Name: name, Creating: true, Items: stats.Items, Bytes: stats.Bytes, Table: *d.clone()}
+	b := &BackupDesc{Name: name, Items: stats.Items, Bytes: stats.Bytes, Table: *d.clone()}
+	if err := e.beginBackup(b, nil, spaceItems); err != nil {
+		return nil, err
+	}
+	if err := e.commitNew(func(c *commit) error { e.setBackup(c.batch, b); return nil }, nil); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// beginBackup writes a row that is Creating, and makes the checkpoint with some keyspaces of the
+// table. b is the row to set when the backup is complete. check may refuse the backup at its
+// instant; nil: it does not. The caller holds changing.
+func (e *Engine) beginBackup(b *BackupDesc, check func(now Instant) error, spaces ...byte) error {
 	b.Table.Units = nil
 	for i := range b.Table.Indexes {
 		b.Table.Indexes[i].Units = nil
 	}
-	err = e.commitNew(func(c *commit) error {
+	err := e.commitNew(func(c *commit) error {
+		if check != nil {
+			if err := check(c.now); err != nil {
+				return err
+			}
+		}
 		b.Created, b.ID = c.now, e.newBackupID(c.now)
-		creating := b
+		creating := *b
+		creating.Creating = true
 		e.setBackup(c.batch, &creating)
 		return nil
 	}, nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	items, end := tableSpan(spaceItems, d.ID)
-	catalogue := kv.Span{Start: []byte{spaceCatalogue}, End: []byte{spaceCatalogue + 1}}
-	if err := e.kv.Checkpoint(e.kv.Below(backupsDir, b.ID), catalogue, kv.Span{Start: items, End: end}); err != nil {
+	spans := []kv.Span{{Start: []byte{spaceCatalogue}, End: []byte{spaceCatalogue + 1}}}
+	for _, space := range spaces {
+		start, end := tableSpan(space, b.Table.ID)
+		spans = append(spans, kv.Span{Start: start, End: end})
+	}
+	if err := e.kv.Checkpoint(e.kv.Below(backupsDir, b.ID), spans...); err != nil {
 		if errors.Is(err, kv.ErrNoSpace) {
 			err = fmt.Errorf("%w: %w", ErrDiskFull, err)
 		}
-		return nil, errors.Join(err, e.commitNew(func(c *commit) error { e.removeBackup(c.batch, b.ID); return nil }, nil))
+		return errors.Join(err, e.commitNew(func(c *commit) error { e.removeBackup(c.batch, b.ID); return nil }, nil))
 	}
-	b.Creating = false
-	if err := e.commitNew(func(c *commit) error { e.setBackup(c.batch, &b); return nil }, nil); err != nil {
-		return nil, err
+	return nil
+}
+
+// shown reports whether a backup exists for clients.
+func (b *BackupDesc) shown(now Instant) bool {
+	switch b.Kind {
+	case BackupUser:
+		return true
+	case BackupDeleted:
+		return !b.Creating && now < b.Expires
+	default:
+		return false
 	}
-	return &b, nil
 }
 
 // setBackup writes and publishes a row. The caller is inside the commit section.
@@ -148,8 +190,11 @@ func (e *Engine) removeBackup(batch *kv.Batch, id string) {
 func (e *Engine) Backups() ([]*BackupDesc, error) {
 	e.backups.mu.RLock()
 	list := make([]*BackupDesc, 0, len(e.backups.byID))
+	now := e.Now()
 	for _, b := range e.backups.byID {
-		list = append(list, b)
+		if b.shown(now) {
+			list = append(list, b)
+		}
 	}
 	e.backups.mu.RUnlock()
 	slices.SortFunc(list, func(a, b *BackupDesc) int { return cmp.Compare(a.ID, b.ID) })
@@ -158,6 +203,15 @@ func (e *Engine) Backups() ([]*BackupDesc, error) {
 
 // Backup returns a backup once the answer is durable, or ErrBackupNotFound.
 func (e *Engine) Backup(id string) (*BackupDesc, error) {
+	b, err := e.anyBackup(id)
+	if err == nil && !b.shown(e.Now()) {
+		return nil, ErrBackupNotFound
+	}
+	return b, err
+}
+
+// anyBackup is Backup for every kind, also after its end.
+func (e *Engine) anyBackup(id string) (*BackupDesc, error) {
 	e.backups.mu.RLock()
 	b := e.backups.byID[id]
 	e.backups.mu.RUnlock()
@@ -187,18 +241,32 @@ func (e *Engine) DeleteBackup(_ context.Context, id string, allow func(*BackupDe
 	if err := allow(b); err != nil {
 		return nil, err
 	}
-	for _, t := range e.Tables() {
-		if d := t.Desc(); d.Restore.Running && d.Restore.Backup == id {
-			return nil, ErrBackupInUse
-		}
+	if e.restoring(id) {
+		return nil, ErrBackupInUse
 	}
-	if err := e.commitNew(func(c *commit) error { e.removeBackup(c.batch, id); return nil }, nil); err != nil {
+	if err := e.deleteBackup(id); err != nil {
 		return nil, err
+	}
+	return b, nil
+}
+
+// restoring reports whether a table is being restored from a backup.
+func (e *Engine) restoring(id string) bool {
+	return slices.ContainsFunc(e.Tables(), func(t *Table) bool {
+		d := t.Desc()
+		return d.Restore.Running && d.Restore.Backup == id
+	})
+}
+
+// deleteBackup removes a backup with its files.
+func (e *Engine) deleteBackup(id string) error {
+	if err := e.commitNew(func(c *commit) error { e.removeBackup(c.batch, id); return nil }, nil); err != nil {
+		return err
 	}
 	if err := e.kv.RemoveBelow(backupsDir, id); err != nil {
 		e.log.Warn("the files of a deleted backup could not be removed; the next start tries again", "backup", id, "error", err)
 	}
-	return b, nil
+	return nil
 }
 
 // loadBackups reads the rows, and removes rows without a directory and directories without a row.
@@ -219,10 +287,14 @@ func (e *Engine) loadBackups() error {
 			return corrupt("the description of the backup %s is stored under %q", row.ID, key[2:])
 		case row.Creating:
 			e.log.Warn("a backup that was not finished is removed", "backup", row.ID, "name", row.Name, "table", row.Table.Name)
+		case row.Kind == backupRestore && !e.restoring(row.ID): // a crash at the begin or end of the restore
 		case !slices.Contains(names, row.ID):
 			e.log.Error("a backup without files is removed", "backup", row.ID, "name", row.Name, "table", row.Table.Name, "directory", e.kv.Below(backupsDir, row.ID))
 		default:
 			e.backups.byID[row.ID] = row
+			if row.Expires != 0 {
+				e.expiring.Wake(int64(row.Expires))
+			}
 			return nil
 		}
 		b.Delete(backupKey(row.ID))

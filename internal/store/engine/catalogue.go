@@ -151,6 +151,9 @@ func (e *Engine) openTable(d *TableDesc) error {
 	if d.NextIndex == 0 { // written before tables could add and remove indexes
 		d.NextIndex = d.firstFreeIndex()
 	}
+	if err := t.openHistory(d); err != nil {
+		return err
+	}
 	e.publish(t, d)
 	t.due.Wake(int64(stored))
 	t.soon.Wake(int64(minInstant))
@@ -320,8 +323,8 @@ func setJSON(b *kv.Batch, key []byte, desc any) {
 }
 
 // Alter changes a table's description. change edits a copy: TTL.Attribute (empty: off), TTL.Expiry,
-// Stream.ViewType (empty: off), Stream.Shards, API, and Indexes, where it adds entries with ID 0 or
-// removes entries. The engine derives the TTL generation, the stream, the backfills, the indexes'
+// Stream.ViewType (empty: off), Stream.Shards, History.Days (0: off), API, and Indexes, where it adds
+// entries with ID 0 or removes entries. The engine derives the TTL generation, the stream, the backfills, the indexes'
 // numbers and the policy's revision. An added index is Building until a backfill has added an entry
 // for every item.
 //
@@ -356,6 +359,7 @@ func (e *Engine) Alter(ctx context.Context, namespace, name string, change func(
 		if err := changeIndexes(c.batch, old, d, c.now, full); err != nil {
 			return err
 		}
+		t.changeHistory(c.batch, old, d, c.now)
 		if d.Stream.ViewType != old.Stream.ViewType {
 			if old.Stream.ViewType != "" {
 				e.disableStream(c.batch, old.Stream.ID, c.now)
@@ -371,6 +375,9 @@ func (e *Engine) Alter(ctx context.Context, namespace, name string, change func(
 	}, func() {
 		e.catalogue.ids = next
 		t.soon.Wake(int64(minInstant)) // removals may need the items from now on
+		if trim := t.history.trim.Load(); trim != nil && d.History.Days != old.History.Days {
+			trim.Wake(int64(minInstant)) // a shorter period has aged records
+		}
 		if d.needsBackfill() {
 			e.requestBackfill()
 		}
@@ -408,6 +415,7 @@ func (d *TableDesc) clone() *TableDesc {
 	c := *d
 	c.Indexes = slices.Clone(d.Indexes)
 	c.TTL.Ended = slices.Clone(d.TTL.Ended)
+	c.History.TTL = slices.Clone(d.History.TTL)
 	c.API.Definitions = slices.Clone(d.API.Definitions)
 	c.API.Tags = maps.Clone(d.API.Tags)
 	return &c
@@ -415,7 +423,8 @@ func (d *TableDesc) clone() *TableDesc {
 
 // DropTable deletes a table with all its items in one batch. It returns an error of allow
 // unchanged, and then deletes nothing; a nil allow permits the deletion. The stream is disabled and
-// stays readable until its records age out.
+// stays readable until its records age out. For a table with a history DropTable makes a backup of
+// kind BackupDeleted.
 func (e *Engine) DropTable(ctx context.Context, namespace, name string, allow func(d *TableDesc) error) (*TableDesc, error) {
 	if err := e.enter(); err != nil {
 		return nil, err
@@ -433,26 +442,37 @@ func (e *Engine) DropTable(ctx context.Context, namespace, name string, allow fu
 			return nil, err
 		}
 	}
-	if err := e.drop(t, d); err != nil {
+	last, err := e.backUpDeleted(ctx, t, d)
+	if err != nil {
 		return nil, err
+	}
+	if err := e.drop(t, d, last); err != nil {
+		return nil, err
+	}
+	if last != nil {
+		e.expiring.Wake(int64(last.Expires))
 	}
 	return d, nil
 }
 
-// drop deletes a table. The caller holds changing.
-func (e *Engine) drop(t *Table, d *TableDesc) error {
+// drop deletes a table, and completes its last backup, if there is one. The caller holds changing.
+func (e *Engine) drop(t *Table, d *TableDesc, last *BackupDesc) error {
 	return e.commitNew(func(c *commit) error {
 		b := c.batch
 		b.Delete(tableCatalogueKey(d.Namespace, d.Name))
 		b.Delete(idKey(catMark, d.ID))
 		b.Delete(idKey(catBackfill, d.ID))
 		b.Delete(idKey(catRestore, d.ID))
+		b.Delete(idKey(catUndo, d.ID))
 		b.DeleteRange(idKey(catBuild, d.ID), idKey(catBuild, d.ID+1))
-		for _, space := range []byte{spaceItems, spaceIndexes, spaceDeadlines} {
+		for _, space := range []byte{spaceItems, spaceIndexes, spaceDeadlines, spaceHistory} {
 			b.DeleteRange(tableSpan(space, d.ID))
 		}
 		if d.Stream.ViewType != "" {
 			e.disableStream(b, d.Stream.ID, c.now)
+		}
+		if last != nil {
+			e.setBackup(b, last)
 		}
 		e.change(t, nil)
 		return nil

@@ -259,7 +259,7 @@ func (c *checker) catalogue() error {
 			} else if b := last(c.backups); b.ID != string(key[2:]) {
 				c.fault("", "the description of the backup %s is stored under %q", b.ID, key[2:])
 			}
-		case catMark, catBackfill, catBuild, catRestore:
+		case catMark, catBackfill, catBuild, catRestore, catUndo:
 			owned = append(owned, bytes.Clone(key))
 			if key[1] != catMark {
 				break
@@ -325,7 +325,7 @@ func last[T any](of []*T) *T {
 
 // catalogueKind returns the kind of a catalogue key, or 0 if the length does not match the kind.
 func catalogueKind(key []byte) byte {
-	lengths := map[byte]int{catFormat: 2, catClock: 2, catIDs: 2, catStream: 6, catMark: 6, catBackfill: 6, catBuild: 8, catRestore: 6}
+	lengths := map[byte]int{catFormat: 2, catClock: 2, catIDs: 2, catStream: 6, catMark: 6, catBackfill: 6, catBuild: 8, catRestore: 6, catUndo: 6}
 	if len(key) < 2 {
 		return 0
 	}
@@ -354,6 +354,9 @@ func (c *checker) description(d *TableDesc) {
 			c.fault(d.Name, "the id %d of index %s is 0, used twice or above the last assigned id", ix.ID, ix.Name)
 		}
 		seen[ix.ID] = true
+	}
+	if h := &d.History; h.Days < 0 || h.Days > historyDaysMax || h.Days != 0 && (len(h.TTL) == 0 || h.Since > c.instant) {
+		c.fault(d.Name, "its history of %d days begins at %d with %d TTL settings, after the last commit of %d or not validly", h.Days, h.Since, len(h.TTL), c.instant)
 	}
 	if d.Stream.ViewType == "" {
 		return
@@ -473,7 +476,7 @@ func (c *checker) strays() error {
 		streams[i] = d.ID
 	}
 	err := c.straysIn(nil, []byte{spaceCatalogue}, "keyspace")
-	for _, space := range []byte{spaceItems, spaceIndexes, spaceDeadlines, spaceStreams} {
+	for _, space := range []byte{spaceItems, spaceIndexes, spaceDeadlines, spaceStreams, spaceHistory} {
 		owners, what := tables, "table"
 		if space == spaceStreams {
 			owners, what = streams, "stream"
@@ -485,7 +488,7 @@ func (c *checker) strays() error {
 		}
 		err = errors.Join(err, c.straysIn(lower, []byte{space + 1}, what))
 	}
-	return errors.Join(err, c.straysIn([]byte{spaceStreams + 1}, nil, "keyspace"))
+	return errors.Join(err, c.straysIn([]byte{spaceHistory + 1}, nil, "keyspace"))
 }
 
 // straysIn reports the keys in a range that should be empty, one fault for each owner.

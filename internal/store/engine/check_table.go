@@ -29,7 +29,47 @@ func (c *checker) table(d *TableDesc) error {
 	if err := t.surplusEntries(spaceDeadlines, t.deadlines, t.deadlineEntry); err != nil {
 		return err
 	}
-	return t.surplusEntries(spaceIndexes, t.entries, t.indexEntry)
+	if err := t.surplusEntries(spaceIndexes, t.entries, t.indexEntry); err != nil {
+		return err
+	}
+	return t.history()
+}
+
+// history checks the table's history records. Nothing else in the store follows from them.
+func (t *tableCheck) history() error {
+	lower, upper := tableSpan(spaceHistory, t.d.ID)
+	n := 0
+	err := t.each(lower, upper, func(key, value []byte) error {
+		if n++; t.d.History.Days != 0 {
+			t.historyRecord(key, value)
+		}
+		return nil
+	})
+	if n > 0 && t.d.History.Days == 0 {
+		t.fault("it has %d history records, and its point-in-time recovery is off", n)
+	}
+	return err
+}
+
+// historyRecord checks one history record.
+func (t *tableCheck) historyRecord(key, value []byte) {
+	if len(key) != historyKeyLen {
+		t.fault("history key %x has %d bytes, not %d", key, len(key), historyKeyLen)
+		return
+	}
+	at := readInstant(key[tablePrefixLen:])
+	if at > t.instant {
+		t.fault("history record %d is of %d, after the last commit of %d", seqOfKey(key), at, t.instant)
+	}
+	suffix, stored, err := splitHistory(value)
+	if err == nil && len(stored) > 0 {
+		_, _, _, err = t.d.readItem(append(appendTablePrefix(nil, spaceItems, t.d.ID), suffix...), stored)
+	} else if err == nil {
+		_, err = keyItem(t.d.Key, suffix)
+	}
+	if err != nil {
+		t.fault("history record %d of %d: %v", seqOfKey(key), at, err)
+	}
 }
 
 // surplusEntries calls check with every entry of a keyspace if there are more than the items

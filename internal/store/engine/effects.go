@@ -10,6 +10,7 @@ type effects struct {
 	keys   [][]byte // to delete: the entry, the item and its index entries
 	due    Instant  // the removal of the item; Never: only the entry goes
 	record pending  // of the removal; without a stream: none
+	undo   undo     // of the removal; without a history: none
 }
 
 // effectsOf reads what the end of an entry changes.
@@ -52,16 +53,17 @@ func (s *slice) effectsOf(a *armed) (effects, error) {
 	}
 	r.keys, r.due = append(r.keys, a.key.bytes()), h.removal
 	s.record(a, item, &r)
+	r.undo = s.t.undoOf(s.d, a.key, h, item)
 	return r, nil
 }
 
 // needsItem reports whether the removal must read the item: to judge its deadline, for the record's
-// old image or to find its index entries.
+// old image or the history, or to find its index entries.
 func (s *slice) needsItem(a *armed) bool {
 	if a.entry.generation != s.d.TTL.Generation && !invariant.Injected(invariant.IgnoreGeneration) || a.entry.indexed {
 		return true
 	}
-	return s.d.recordsOld()
+	return s.d.recordsOld() || s.d.History.Days != 0
 }
 
 // recordsOld reports whether the stream records have the old image.

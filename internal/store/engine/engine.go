@@ -104,6 +104,7 @@ type Engine struct {
 	catalogue catalogue
 	streams   streams
 	backups   backups
+	expiring  *due.Handle // removes backups that have expired
 	consumers consumers
 	heldBytes atomic.Int64 // volume that the streams keep beyond the retention for consumers
 	// work outside of calls: counts of items, reaper slices that wait for the disk
@@ -172,6 +173,7 @@ func (e *Engine) recover() error {
 	e.checkRestart()
 	e.queue, e.soon = due.New(e.clock, e.dueFailed), due.New(e.clock, e.dueFailed)
 	e.room.Store(prepareBytes)
+	e.expiring = e.queue.Add(backupExpirer{e})
 	if err := e.loadStreams(); err != nil {
 		return err
 	}

@@ -17,6 +17,8 @@ var (
 	ErrBackupInUse     = errors.New("a table is being restored from the backup")
 	ErrTooManyBackups  = fmt.Errorf("there are %d backups, the most that a database can have", backupsMax)
 	ErrTooManyRestores = fmt.Errorf("%d tables are being restored, the most at once", restoresMax)
+	ErrNoHistory       = errors.New("the table has no history: point-in-time recovery is off")
+	ErrRestoreInstant  = errors.New("the instant lies outside of the table's history")
 	ErrRefused         = errors.New("a write of the batch was refused") // see each Write's Err
 	ErrSameKey         = errors.New("two writes of one batch have the same key")
 	ErrStreamNotFound  = errors.New("no such stream")

@@ -89,6 +89,28 @@ func formatStore(t *testing.T) *db {
 		t.Fatal(err)
 	}
 	d.closeSources()
+
+	kept := d.table("kept", func(td *TableDesc) { td.Key.Sort, td.Indexes, td.TTL, td.Stream = nil, nil, TTLDesc{}, StreamSpec{} })
+	d.keepHistory("kept", 35)
+	d.put(kept, item("pk", "a", "n", 1))
+	at := d.Now()
+	if err := d.clock.Advance(time.Second); err != nil {
+		t.Fatal(err)
+	}
+	d.put(kept, item("pk", "a", "n", 2))
+	was, err := d.beginRestoreTo("kept", at, "was")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for done := false; !done; {
+		if done, err = was.restoreStep(was.Desc()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := was.undoStep(was.Desc()); err != nil {
+		t.Fatal(err)
+	}
+	d.closeSources()
 	return d
 }
 

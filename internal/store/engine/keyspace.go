@@ -13,6 +13,7 @@ const (
 	spaceIndexes   = 0x03
 	spaceDeadlines = 0x04
 	spaceStreams   = 0x05
+	spaceHistory   = 0x06
 )
 
 // Kinds of catalogue keys, by second byte.
@@ -27,6 +28,7 @@ const (
 	catBuild    = 'x' // table id, index id → the last key that the build of an index has finished
 	catBackup   = 'k' // backup id → backup description
 	catRestore  = 'r' // table id → the last key of the backup that a restore has finished
+	catUndo     = 'u' // table id → the last history record that a restore to an instant has applied
 )
 
 const (

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/mayflydb/mayfly/internal/store/kv"
 )
@@ -15,9 +16,9 @@ import (
 // Place is a part of a database in DynamoDB's words: items, stream records or descriptions.
 type Place struct {
 	Table string // empty: any table
-	What  string // "items", "stream records", "descriptions of tables", "anything"
-	// From and To bound the part, both inclusive, in the order of a Scan: keys as JSON, or shard
-	// and sequence number. Empty: no bound.
+	What  string // "items", "stream records", "descriptions of tables", "anything", the history
+	// From and To bound the part, both inclusive, in the order of a Scan: keys as JSON, shard and
+	// sequence number, or instants. Empty: no bound.
 	From, To string
 }
 
@@ -83,6 +84,18 @@ func (p places) overlapping(lower, upper []byte) (out []Place) {
 				return d.shown(key[tablePrefixLen:])
 			}
 			out = append(out, Place{Table: d.Name, What: "items", From: show(lo), To: show(hi)})
+		}
+	}
+	for _, d := range p.tables {
+		from, to := tableSpan(spaceHistory, d.ID)
+		if lo, hi, ok := overlap(lower, upper, from, to); ok && d.History.Days != 0 {
+			show := func(key []byte) string {
+				if len(key) != historyKeyLen {
+					return ""
+				}
+				return readInstant(key[tablePrefixLen:]).Time().Format(time.RFC3339Nano)
+			}
+			out = append(out, Place{Table: d.Name, What: "the history for point-in-time recovery", From: show(lo), To: show(hi)})
 		}
 	}
 	for _, d := range p.streams {

@@ -38,7 +38,7 @@ type prepared struct {
 // size returns the bytes that it takes in memory, without the allocator's rounding.
 func (p *prepared) size() int {
 	const fixed = 250
-	n := fixed + len(p.raw) + len(p.key.enc) + len(p.record.value)
+	n := fixed + len(p.raw) + len(p.key.enc) + len(p.record.value) + len(p.undo.value)
 	for _, key := range p.keys {
 		n += len(key)
 	}
@@ -128,7 +128,7 @@ func (p *preparer) Drain(ctx context.Context, now int64) (next int64, err error)
 		return now + prepareAgain, nil
 	}
 	t.prepared.passed(position{removal: Instant(now) + 1}) // renewed items leave theirs behind
-	if !d.recordsOld() && len(d.Indexes) == 0 {
+	if !d.recordsOld() && len(d.Indexes) == 0 && d.History.Days == 0 {
 		return int64(Never), nil // the removals need no item
 	}
 	if t.prepared.room.Load() <= 0 {

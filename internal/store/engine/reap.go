@@ -95,6 +95,7 @@ type slice struct {
 	ids     []uint32
 	stream  *stream // nil: none
 	records []pending
+	undos   []undo
 	reaped  []Instant // the instants of removal of the removed items
 	damaged bool      // some entries were skipped, because they or their items are unreadable
 	skipped position  // the first of them
@@ -206,6 +207,7 @@ func (s *slice) finish(c *commit) {
 	if len(s.records) > 0 {
 		s.stream.published()
 	}
+	wakeTrimmers(s.undos, c.now)
 	if len(s.reaped) > 0 {
 		e.reportReap(Reap{Namespace: s.d.Namespace, Table: s.d.Name, Due: s.reaped})
 	}
@@ -240,6 +242,7 @@ func (s *slice) fill(c *commit) error {
 	}
 	s.checkReaped(c)
 	s.t.e.sequence(s.batch, s.records, c.now)
+	s.t.e.appendHistory(s.batch, s.undos, c.now)
 	s.t.e.touch(s.ids, false)
 	left := s.left
 	// a mark in the future would be lowered by every write with a nearer deadline
@@ -283,6 +286,9 @@ func (s *slice) add(r *effects) {
 	}
 	if r.due != Never {
 		s.reaped = append(s.reaped, r.due)
+	}
+	if r.undo.table != nil {
+		s.undos = append(s.undos, r.undo)
 	}
 	if r.record.stream != nil {
 		s.records = append(s.records, r.record)

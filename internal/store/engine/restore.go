@@ -21,15 +21,17 @@ import (
 type RestoreDesc struct {
 	Backup  string  // its ID; it may have been deleted
 	Table   string  // the source table
-	At      Instant // when the backup was created
+	At      Instant // when the backup was created, or the instant of a restore to an instant
 	Running bool    `json:",omitzero"` // items are missing, so the table cannot be used
+	// the table is a copy of its source at At; Backup is empty when the restore has ended
+	ToInstant bool `json:",omitzero"`
 }
 
 // source is a backup that a table is restored from.
 type source struct {
 	store *kv.ReadOnly
 	d     *TableDesc // the backup's table
-	at    Instant    // of the backup's last commit
+	at    Instant    // of the backup's last commit, or the one to restore to
 }
 
 // sourcesMax bounds the backups that are open at once, and with them the memory for the log that
@@ -41,7 +43,7 @@ var errRestoreFailed = errors.New("the backup cannot be read")
 
 // checkRestore checks that a restore may begin. The caller holds catalogue.changing.
 func (e *Engine) checkRestore(id string) error {
-	if _, err := e.Backup(id); err != nil {
+	if _, err := e.anyBackup(id); err != nil {
 		return err
 	}
 	running := 0
@@ -63,6 +65,9 @@ func (t *Table) restoreRound(ctx context.Context, d *TableDesc) (more bool, err 
 		return true, ctx.Err()
 	}
 	done, err := t.restoreStep(d)
+	if done && err == nil && d.Restore.ToInstant {
+		done, err = t.undoStep(d)
+	}
 	switch {
 	case errors.Is(err, errRestoreFailed):
 		t.closeSource()
@@ -79,7 +84,7 @@ func (t *Table) restoreRound(ctx context.Context, d *TableDesc) (more bool, err 
 
 // openSource opens the backup of a restore.
 func (t *Table) openSource(d *TableDesc) error {
-	b, err := t.e.Backup(d.Restore.Backup)
+	b, err := t.e.anyBackup(d.Restore.Backup)
 	if err == nil {
 		t.source = &source{d: &b.Table}
 		t.e.openSources++
@@ -89,6 +94,11 @@ func (t *Table) openSource(d *TableDesc) error {
 		if t.source.at, _, err = t.e.clockIn(t.source.store); err == nil && t.source.at == minInstant {
 			err = corrupt("it has no clock key")
 		}
+	}
+	if err == nil && d.Restore.ToInstant {
+		t.source.at = d.Restore.At
+		t.source.d = b.Table.clone()
+		t.source.d.TTL = b.Table.History.ttlAt(d.Restore.At)
 	}
 	if err != nil {
 		t.closeSource()
@@ -188,13 +198,21 @@ func (t *Table) endRestore(d *TableDesc) error {
 	}
 	next := d.clone()
 	next.Restore.Running = false
+	if next.Restore.ToInstant {
+		next.Restore.Backup = ""
+	}
 	next.Version++
-	return e.commitNew(func(c *commit) error {
+	err := e.commitNew(func(c *commit) error {
 		c.batch.Delete(idKey(catRestore, d.ID))
+		c.batch.Delete(idKey(catUndo, d.ID))
 		setDesc(c.batch, next, e.catalogue.ids)
 		e.change(t, next)
 		return nil
 	}, nil)
+	if err != nil {
+		return err
+	}
+	return e.endToInstant(d)
 }
 
 // abandonRestore removes the table of a restore that has failed.
@@ -204,7 +222,10 @@ func (t *Table) abandonRestore(d *TableDesc) error {
 	if t.desc.Load() != d {
 		return errStale
 	}
-	return t.e.drop(t, d)
+	if err := t.e.drop(t, d, nil); err != nil {
+		return err
+	}
+	return t.e.endToInstant(d)
 }
 
 // closeSources closes the backups of all restores under way.

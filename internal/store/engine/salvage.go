@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/mayflydb/mayfly/internal/store/kv"
 )
@@ -23,7 +24,7 @@ const salvageBatch = 1 << 20
 // Salvage copies every readable part of a directory into a new one, which must be missing or empty.
 // The source stays unchanged. Items and stream records are copied; index entries, deadline entries
 // and low-water marks are derived from the items. Salvage calls lost with each part that is missing
-// or may be old, and with each backup: those are not copied. The clock of the new database starts at now or later.
+// or may be old, and with each backup and history: those are not copied. The clock of the new database starts at now or later.
 func Salvage(ctx context.Context, fs kv.FS, dir, to string, now Instant, progress func(done, total int64), lost func(Fault)) (tables []Salvaged, err error) {
 	files, err := kv.OpenStopped(fs, dir)
 	if err != nil {
@@ -280,6 +281,10 @@ func (s *salvage) writeCatalogue() error {
 		s.instant = max(s.instant, s.wall)
 	}
 	for _, d := range s.tables {
+		if d.History.Days != 0 {
+			d.History.Since, d.History.TTL = s.instant, []TTLDesc{d.TTL}
+			s.fault(d.Name, "its history for point-in-time recovery is not copied: it begins again at %s", s.instant.Time().Format(time.RFC3339Nano))
+		}
 		s.joinStream(d)
 	}
 	for _, d := range s.streams {

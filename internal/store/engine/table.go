@@ -25,6 +25,7 @@ type Table struct {
 
 	marks    marks // guarded by the commit section (Engine.order)
 	prepared preparations
+	history  historyState
 
 	ahead  map[string]*ahead // by a backfill's progress key; touched by runBackfills only
 	source *source           // of a restore under way, once it is open; touched by runBackfills only
@@ -52,6 +53,9 @@ func (e *Engine) newTable(id uint32, mark Instant) *Table {
 func (t *Table) stop() {
 	t.due.Remove()
 	t.soon.Remove()
+	if trim := t.history.trim.Load(); trim != nil {
+		trim.Remove()
+	}
 	t.prepared.clear()
 }
 
@@ -77,10 +81,10 @@ func (t *Table) live() (*TableDesc, error) {
 	return d, nil
 }
 
-// needsOld reports whether a change needs the previous item: for its deadline, its index entries or
-// its record.
+// needsOld reports whether a change needs the previous item: for its deadline, its index entries,
+// its record or the table's history.
 func (d *TableDesc) needsOld() bool {
-	return d.TTL.Generation != 0 || d.Stream.ViewType != "" || len(d.Indexes) > 0
+	return d.TTL.Generation != 0 || d.Stream.ViewType != "" || len(d.Indexes) > 0 || d.History.Days != 0
 }
 
 // TableStats counts the items and bytes of a table, and of each index by name.

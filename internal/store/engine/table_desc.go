@@ -34,6 +34,7 @@ type TableDesc struct {
 	Stream    StreamSpec  // the stream to write to; ViewType empty: none
 	API       APIDesc     // carried for the API; means nothing to the engine
 	Restore   RestoreDesc `json:",omitzero"`
+	History   HistoryDesc `json:",omitzero"` // for point-in-time recovery
 	// carried for the service; one for the table's life in this process
 	Units   *Units `json:"-"`
 	Version uint64 // raised by every change

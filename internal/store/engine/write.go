@@ -92,6 +92,7 @@ func (e *Engine) finishWrite(c *commit, p *plan) error {
 	for i := range p.records {
 		p.records[i].stream.published()
 	}
+	wakeTrimmers(p.undos, c.now)
 	for _, r := range p.reaps {
 		e.reportReap(r)
 	}
@@ -126,6 +127,7 @@ type plan struct {
 	ids     []uint32 // the locked stripes
 	batch   *kv.Batch
 	records []pending
+	undos   []undo  // for the histories of the tables
 	reaps   []Reap  // the expired items that the plan removes
 	hidden  Instant // the latest deadline that hid an item by the clock
 	changed bool
@@ -193,7 +195,7 @@ func (p *plan) upToDate() bool {
 // and marks, since only the commit section knows them.
 func (p *plan) build(now Instant) error {
 	p.batch.Reset()
-	p.records, p.reaps, p.hidden, p.changed = p.records[:0], p.reaps[:0], minInstant, false
+	p.records, p.undos, p.reaps, p.hidden, p.changed = p.records[:0], p.undos[:0], p.reaps[:0], minInstant, false
 	refused := false
 	for i := range p.writes {
 		w := &p.writes[i]
@@ -268,6 +270,7 @@ func (p *plan) add(w *planned, now Instant) error {
 		return ErrDiskFull
 	}
 	p.changed = true
+	p.remember(w)
 	if w.stored != nil && w.old == nil {
 		records := len(p.records)
 		p.expire(w)
@@ -346,6 +349,7 @@ func (p *plan) fill(c *commit) error {
 		p.e.sequence(p.batch, p.records, c.now)
 	}
 	p.checkSequenced(before)
+	p.e.appendHistory(p.batch, p.undos, c.now)
 	p.e.touch(p.ids, true)
 	return nil
 }

@@ -59,7 +59,13 @@ func (s *Service) Accesses(operation string, in any, facts Facts) []Access {
 	case *BackupInput:
 		a.Resource = s.arnResource(in.ARN.V)
 	case *RestoreTableInput:
-		return s.restoreAccesses(a, in)
+		a.Resource = s.arnResource(in.BackupARN.V)
+		return s.restoreAccesses(a, in.Target.V)
+	case *RestoreToTimeInput:
+		a.Resource = s.tableResource(in.Source.Or(in.SourceARN.V))
+		return s.restoreAccesses(a, in.Target.V)
+	case *UpdateContinuousBackupsInput:
+		a.Resource = s.tableResource(in.TableName.V)
 	case *TableNameInput:
 		a.Resource = s.tableResource(in.TableName.V)
 	case *TagResourceInput:
@@ -101,13 +107,12 @@ func (s *Service) createAccesses(a Access, in *CreateTableInput) []Access {
 	return list
 }
 
-// restoreAccesses returns the accesses of RestoreTableFromBackup: to the backup, and to the new table
-// with the actions that AWS lists as dependent ("Using IAM with DynamoDB backup and restore").
-func (s *Service) restoreAccesses(a Access, in *RestoreTableInput) []Access {
-	a.Resource = s.arnResource(in.BackupARN.V)
-	list := []Access{a}
-	target := s.tableResource(in.Target.V)
-	for _, action := range []string{"RestoreTableFromBackup", "BatchWriteItem", "DeleteItem", "GetItem", "PutItem", "Query", "Scan", "UpdateItem"} {
+// restoreAccesses returns the accesses of a restore: to its source, and to the new table with the
+// actions that AWS lists as dependent ("Using IAM with DynamoDB backup and restore").
+func (s *Service) restoreAccesses(source Access, to string) []Access {
+	list := []Access{source, {Action: source.Action, Resource: s.tableResource(to)}}
+	target := s.tableResource(to)
+	for _, action := range []string{"BatchWriteItem", "DeleteItem", "GetItem", "PutItem", "Query", "Scan", "UpdateItem"} {
 		list = append(list, Access{Action: "dynamodb:" + action, Resource: target})
 	}
 	return list

@@ -405,10 +405,34 @@ type RestoreTableInput struct {
 	SSEEnabled        Opt[bool]
 }
 
-// BackupDetails answers CreateBackup. Every backup is of type USER.
+// RestoreToTimeInput is a RestoreTableToPointInTime. BackupARN is not set.
+type RestoreToTimeInput struct {
+	RestoreTableInput
+	Source, SourceARN Opt[string]
+	Latest            Opt[bool]
+	At                Opt[int64] // in ms since 1970
+}
+
+// UpdateContinuousBackupsInput turns point-in-time recovery on or off.
+type UpdateContinuousBackupsInput struct {
+	TableName Opt[string]
+	Present   bool // PointInTimeRecoverySpecification is there
+	Enabled   Opt[bool]
+	Days      Opt[int64]
+}
+
+// ContinuousBackups answers UpdateContinuousBackups and DescribeContinuousBackups.
+type ContinuousBackups struct {
+	Days             int64 // the recovery period; 0: point-in-time recovery is off
+	Earliest, Latest time.Time
+}
+
+// BackupDetails answers CreateBackup.
 type BackupDetails struct {
 	ARN, Name, Status string
+	Type              string // USER or SYSTEM
 	Created           time.Time
+	Expires           time.Time // zero: never
 	SizeBytes         int64
 }
 
@@ -430,10 +454,10 @@ type ListBackupsOutput struct {
 	Last    string // the ARN of the last one, if more follow
 }
 
-// RestoreSummary says from which backup a table was made.
+// RestoreSummary says from which backup or table a table was made.
 type RestoreSummary struct {
-	BackupARN, TableARN string
-	At                  time.Time // when the backup was created
+	BackupARN, TableARN string    // BackupARN is empty after a restore to a point in time
+	At                  time.Time // that point, or when the backup was created
 	InProgress          bool
 }
 type TableNameInput struct{ TableName Opt[string] }

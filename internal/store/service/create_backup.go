@@ -67,6 +67,10 @@ func backupError(err error, table, arn string) error {
 		return backupNotFound(arn)
 	case errors.Is(err, engine.ErrBackupInUse):
 		return &dynamo.Error{Code: dynamo.CodeBackupInUse, Message: "Backup is being used to restore a table: " + arn}
+	case errors.Is(err, engine.ErrNoHistory):
+		return &dynamo.Error{Code: dynamo.CodePointInTimeRecovery, Message: "Point in time recovery is not enabled for table '" + table + "'"}
+	case errors.Is(err, engine.ErrRestoreInstant):
+		return &dynamo.Error{Code: dynamo.CodeInvalidRestoreTime, Message: "RestoreDateTime must be between EarliestRestorableDateTime and LatestRestorableDateTime of table: " + table}
 	case errors.Is(err, engine.ErrTooManyBackups):
 		return &dynamo.Error{Code: dynamo.CodeLimitExceeded, Message: "There are as many backups as a database can have: delete some with DeleteBackup"}
 	case errors.Is(err, engine.ErrTooManyRestores):
@@ -109,5 +113,5 @@ func (s *Service) backupDetails(b *engine.BackupDesc) *BackupDetails {
 	if b.Creating {
 		status = backupCreating
 	}
-	return &BackupDetails{ARN: s.backupARN(b), Name: b.Name, Status: status, Created: b.Created.Time(), SizeBytes: b.Bytes}
+	return &BackupDetails{ARN: s.backupARN(b), Name: b.Name, Status: status, Type: backupType(b), Created: b.Created.Time(), Expires: timeOrZero(b.Expires), SizeBytes: b.Bytes}
 }

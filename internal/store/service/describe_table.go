@@ -61,8 +61,11 @@ func (s *Service) describe(d *engine.TableDesc, stats engine.TableStats) *TableD
 	if d.Stream.Label != "" {
 		out.StreamARN = s.streamARN(d.Name, d.Stream.Label)
 	}
-	if r := d.Restore; r.Backup != "" {
-		out.Restore = &RestoreSummary{BackupARN: s.backupOf(r.Table, r.Backup), TableARN: s.tableARN(r.Table), At: r.At.Time(), InProgress: r.Running}
+	if r := d.Restore; r.Table != "" {
+		out.Restore = &RestoreSummary{TableARN: s.tableARN(r.Table), At: r.At.Time(), InProgress: r.Running}
+		if !r.ToInstant {
+			out.Restore.BackupARN = s.backupOf(r.Table, r.Backup)
+		}
 	}
 	if d.Restore.Running {
 		out.Status = statusCreating

@@ -37,16 +37,25 @@ func (s *Service) ListBackups(_ context.Context, in *ListBackupsInput) (*ListBac
 	return out, nil
 }
 
-// listed reports whether a request is about a backup. All backups are of type USER.
+// listed reports whether a request is about a backup.
 func listed(b *engine.BackupDesc, in *ListBackupsInput, table string) bool {
 	kind := in.Type.Or(backupTypeUser)
-	return (kind == backupTypeUser || kind == "ALL") &&
+	return (kind == backupType(b) || kind == "ALL") &&
 		(table == "" || b.Table.Name == table) &&
 		(!in.From.Set || int64(b.Created) >= in.From.V) && (!in.Until.Set || int64(b.Created) < in.Until.V)
 }
 
-// backupTypeUser is the type of a backup that a client has made.
-const backupTypeUser = "USER"
+const (
+	backupTypeUser   = "USER"   // a client has made it
+	backupTypeSystem = "SYSTEM" // the deletion of a table with point-in-time recovery has made it
+)
+
+func backupType(b *engine.BackupDesc) string {
+	if b.Kind == engine.BackupDeleted {
+		return backupTypeSystem
+	}
+	return backupTypeUser
+}
 
 // listBackupsShape checks a request, and returns the table's name and the id to start after.
 func listBackupsShape(in *ListBackupsInput) (table, after string, err error) {

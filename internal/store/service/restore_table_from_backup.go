@@ -12,50 +12,67 @@ import (
 // CREATING until all items and index entries are there. Its stream, TTL, tags, policy and deletion
 // protection are not restored, as at AWS.
 func (s *Service) RestoreTableFromBackup(ctx context.Context, in *RestoreTableInput) (*TableDescription, error) {
-	if err := restoreShape(in); err != nil {
+	var sh shape
+	sh.restoreTarget(in)
+	sh.backupARN(in.BackupARN)
+	if err := sh.restore(in); err != nil {
 		return nil, err
 	}
 	b, err := s.backupByARN(in.BackupARN.V)
 	if err != nil {
 		return nil, err
 	}
-	d := engine.TableDesc{
-		Namespace: namespace, Name: in.Target.V, Key: b.Table.Key,
-		API:     engine.APIDesc{TableClass: b.Table.API.TableClass, SSEEnabled: in.SSEEnabled.Or(b.Table.API.SSEEnabled)},
-		Restore: engine.RestoreDesc{Backup: b.ID, Table: b.Table.Name, At: b.Created, Running: true},
-	}
-	if err := restoreBilling(&d.API, &b.Table.API, in, s.engine.Now()); err != nil {
+	d, err := s.restoredTable(&b.Table, in)
+	if err != nil {
 		return nil, err
 	}
-	if d.Indexes, err = restoredIndexes(&b.Table, in, d.API.OnDemand); err != nil {
-		return nil, err
-	}
-	d.API.Definitions = usedDefinitions(&d, slices.Clone(b.Table.API.Definitions))
-	s.obeyTags(&d)
+	d.Restore = engine.RestoreDesc{Backup: b.ID, Table: b.Table.Name, At: b.Created, Running: true}
 	t, err := s.engine.CreateTable(ctx, d)
 	if err != nil {
 		return nil, backupError(err, in.Target.V, in.BackupARN.V)
 	}
+	return s.describeRestoring(t), nil
+}
+
+// restoredTable describes the table that a restore creates.
+func (s *Service) restoredTable(from *engine.TableDesc, in *RestoreTableInput) (engine.TableDesc, error) {
+	d := engine.TableDesc{
+		Namespace: namespace, Name: in.Target.V, Key: from.Key,
+		API: engine.APIDesc{TableClass: from.API.TableClass, SSEEnabled: in.SSEEnabled.Or(from.API.SSEEnabled)},
+	}
+	err := restoreBilling(&d.API, &from.API, in, s.engine.Now())
+	if err == nil {
+		d.Indexes, err = restoredIndexes(from, in, d.API.OnDemand)
+	}
+	d.API.Definitions = usedDefinitions(&d, slices.Clone(from.API.Definitions))
+	s.obeyTags(&d)
+	return d, err
+}
+
+// describeRestoring describes a table whose restore has just begun.
+func (s *Service) describeRestoring(t *engine.Table) *TableDescription {
 	// by now the restore may have ended; the answer shows its beginning, as at AWS
 	shown := *t.Desc()
 	shown.Restore.Running = true
-	return s.describe(&shown, engine.TableStats{}), nil
+	return s.describe(&shown, engine.TableStats{})
 }
 
-func restoreShape(in *RestoreTableInput) error {
-	var sh shape
-	sh.Required("targetTableName", in.Target.Set)
-	sh.name("targetTableName", in.Target)
-	sh.backupARN(in.BackupARN)
-	sh.enum("billingModeOverride", in.BillingMode, enumBilling)
+func (s *shape) restoreTarget(in *RestoreTableInput) {
+	s.Required("targetTableName", in.Target.Set)
+	s.name("targetTableName", in.Target)
+}
+
+// restore checks the members that all restores share, and returns all faults.
+func (s *shape) restore(in *RestoreTableInput) error {
+	s.enum("billingModeOverride", in.BillingMode, enumBilling)
 	for i := range in.Global {
-		sh.index(member("globalSecondaryIndexOverride", i), &in.Global[i])
+		s.index(member("globalSecondaryIndexOverride", i), &in.Global[i])
 	}
 	for i := range in.Local {
-		sh.index(member("localSecondaryIndexOverride", i), &in.Local[i])
+		s.index(member("localSecondaryIndexOverride", i), &in.Local[i])
 	}
-	sh.throughput("provisionedThroughputOverride", in.Throughput)
-	if err := sh.err(); err != nil {
+	s.throughput("provisionedThroughputOverride", in.Throughput)
+	if err := s.err(); err != nil {
 		return err
 	}
 	if in.Vectors > 0 {
