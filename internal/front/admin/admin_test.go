@@ -122,7 +122,7 @@ func TestClockRefuses(t *testing.T) {
 		{"a foreign page", "POST", "freeze", ``, []string{"Origin", "https://example.com"}, 403, "web pages of https://example.com"},
 		{"a foreign page, modern", "POST", "freeze", ``, []string{"Sec-Fetch-Site", "cross-site"}, 403, "origin"},
 		{"a rebound name", "POST", "freeze", ``, []string{"Host", "rebound.example:8000", "Origin", "http://rebound.example:8000"}, 403, "--allow-host rebound.example"},
-		{"unknown path", "POST", "rewind", ``, nil, 404, `{"error":"unknown path \"/_mayfly/clock/rewind\"; use GET /_mayfly/clock, or POST`},
+		{"unknown path", "POST", "rewind", ``, nil, 404, `{"error":"unknown path \"/_mayfly/clock/rewind\"; use GET /_mayfly/clock, POST /_mayfly/clock/freeze`},
 		{"reading a move", "GET", "freeze", ``, nil, 405, `{"error":"/_mayfly/clock/freeze does not take the method GET; use POST"}`},
 		{"a fraction", "POST", "advance", `{"by_ms":1.5}`, nil, 400, `\"by_ms\" must be a whole number of milliseconds`},
 		{"cut off", "POST", "rate", `{"rate":1`, nil, 400, "incomplete"},
