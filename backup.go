@@ -70,7 +70,8 @@ func (s source) Files() []backup.File {
 
 // Backup adds a backup of the database to the directory to, and removes all but the newest keep ones
 // of this database; 0 keeps all. Only files that have changed since an earlier backup are written.
-// Everything written is read again. `mayfly restore` and Restore use the directory, and
+// Everything written is read again. With an id and an error the backup was made, and older ones could
+// not be removed. `mayfly restore` and Restore use the directory, and
 // `mayfly backup` adds to it.
 func (db *DB) Backup(ctx context.Context, to string, keep int) (id string, err error) {
 	source := "memory"
@@ -86,9 +87,9 @@ func (db *DB) Backup(ctx context.Context, to string, keep int) (id string, err e
 		},
 	})
 	if err != nil {
-		return "", fmt.Errorf("mayfly: backup: %w", err)
+		err = fmt.Errorf("mayfly: backup: %w", err)
 	}
-	return added.ID, nil
+	return added.ID, err
 }
 
 // Restore writes a backup in the directory from into the directory dir, which must be missing or

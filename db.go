@@ -181,6 +181,7 @@ func (db *DB) assemble() {
 		Backup:       db.serveBackup,
 		Hosts:        o.AllowHosts,
 		Permitted:    db.permitted(),
+		Noted:        db.server.Noted,
 
 		MetricsPublic: o.MetricsPublic,
 	})

@@ -141,7 +141,7 @@ func TestKeep(t *testing.T) {
 			t.Errorf("backup %d removes %d", i, removed)
 		}
 	}
-	all, err := r.Snapshots(t.Context())
+	all, _, err := r.Snapshots(t.Context())
 	must(t, err)
 	stored, err := r.Stored(t.Context())
 	must(t, err)
@@ -309,7 +309,7 @@ func TestDamagedRepository(t *testing.T) {
 		must(t, err)
 		must(t, damage(filepath.Join(place, File{"MANIFEST-000001", 6, sumOf([]byte("before"))}.object())))
 
-		all, err := r.Snapshots(t.Context())
+		all, _, err := r.Snapshots(t.Context())
 		must(t, err)
 		var found []string
 		must(t, r.Check(t.Context(), all, func(Progress) {}, func(d *Damaged) { found = append(found, d.Error()) }))
@@ -342,6 +342,50 @@ func TestDamagedList(t *testing.T) {
 	var d *Damaged
 	if _, err := r.Find(t.Context(), ""); !errors.As(err, &d) {
 		t.Errorf("got %v", err)
+	}
+	// Others go on. No file is removed, since the damaged list may name it.
+	stray := File{"000009.sst", 4, sumOf([]byte("half"))}
+	must(t, r.store.Put(t.Context(), stray.object(), func(w io.Writer) error { _, err := io.WriteString(w, "half"); return err }))
+	now := ticking()
+	now()
+	next, _, err := take(t, r, second, now, 1)
+	if !errors.As(err, &d) || next.ID == "" {
+		t.Errorf("the next backup is %q with %v", next.ID, err)
+	}
+	all, damaged, err := r.Snapshots(t.Context())
+	must(t, err)
+	if len(all) != 1 || all[0].ID != next.ID || len(damaged) != 1 {
+		t.Errorf("there are %d backups and %d damaged lists", len(all), len(damaged))
+	}
+	if stored, err := r.Stored(t.Context()); err != nil || !stored[stray] {
+		t.Errorf("a file was removed: %v", err)
+	}
+}
+
+// A writer that was paused until another removed its lock, and files, makes no backup.
+func TestPausedWriter(t *testing.T) {
+	t.Parallel()
+	place, now := t.TempDir(), ticking()
+	r := Open(objects.Dir(place))
+	_, _, err := take(t, r, first, now, 0)
+	must(t, err)
+	_, _, err = r.Take(t.Context(), Take{
+		Source: "test", Now: now, Progress: func(Progress) {},
+		Stream: func(ctx context.Context, has []File) (io.ReadCloser, error) {
+			must(t, os.Remove(filepath.Join(place, first.Files()[0].object()))) // by another writer
+			return Pipe(func(w io.Writer) error { return Send(ctx, w, second, List{Taken: now()}, has) }), nil
+		},
+	})
+	var d *Damaged
+	if !errors.As(err, &d) || d.Fault != "was removed during the backup" {
+		t.Errorf("got %v", err)
+	}
+	if ids, err := r.names(t.Context()); err != nil || len(ids) != 1 {
+		t.Errorf("there are the backups %q, %v", ids, err)
+	}
+	var lost *lockLost
+	if err := r.stillLocked(t.Context(), lockFolder+"gone.json"); !errors.As(err, &lost) {
+		t.Errorf("a lock that is gone: %v", err)
 	}
 }
 

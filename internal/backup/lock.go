@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,7 +40,7 @@ func (r Repository) Lock(ctx context.Context, now func() time.Time) (held contex
 	host, _ := os.Hostname() // empty if unknown
 	holder := fmt.Sprintf("process %d on %s", os.Getpid(), host)
 	name := lockFolder + now().UTC().Format(timeForm) + "-" + strings.ToLower(rand.Text()[:12]) + ".json"
-	renew := func() error {
+	put := func() error {
 		content, err := json.Marshal(Locked{holder, now().UTC()})
 		if err != nil {
 			return err
@@ -50,7 +51,7 @@ func (r Repository) Lock(ctx context.Context, now func() time.Time) (held contex
 		})
 	}
 	remove := func() { _ = r.store.Remove(context.WithoutCancel(ctx), name) } // otherwise it grows old
-	if err := renew(); err != nil {
+	if err := put(); err != nil {
 		return nil, nil, err
 	}
 	if err := r.otherLock(ctx, name, now()); err != nil {
@@ -70,9 +71,14 @@ func (r Repository) Lock(ctx context.Context, now func() time.Time) (held contex
 				return
 			default:
 			}
-			if err := renew(); err == nil {
+			err := r.stillLocked(ctx, name)
+			if err == nil {
+				err = put()
+			}
+			switch lost := (*lockLost)(nil); {
+			case err == nil:
 				since = clock.Stopwatch()
-			} else if since() > lockStale/2 {
+			case errors.As(err, &lost) || since() > lockStale/2:
 				cancel(fmt.Errorf("the lock in the backup could not be renewed: %w", err))
 				return
 			}
@@ -84,6 +90,20 @@ func (r Repository) Lock(ctx context.Context, now func() time.Time) (held contex
 		cancel(nil)
 		remove()
 	}, nil
+}
+
+// lockLost reports that another writer took this one for dead.
+type lockLost struct{}
+
+func (*lockLost) Error() string { return "another writer has removed it" }
+
+// stillLocked returns a *lockLost if the lock is gone. The process may have been paused for long.
+func (r Repository) stillLocked(ctx context.Context, name string) error {
+	names, err := r.store.List(ctx, lockFolder)
+	if err == nil && !slices.Contains(names, name) {
+		err = &lockLost{}
+	}
+	return err
 }
 
 // otherLock returns a *Locked if another writer is alive, and removes the locks of dead ones.

@@ -59,21 +59,23 @@ func isTime(text string) bool {
 	return err == nil
 }
 
-// Snapshots returns the backups, oldest first.
-func (r Repository) Snapshots(ctx context.Context) ([]Snapshot, error) {
+// Snapshots returns the backups, oldest first, and the lists that are damaged.
+func (r Repository) Snapshots(ctx context.Context) (all []Snapshot, damaged []*Damaged, err error) {
 	ids, err := r.names(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	all := make([]Snapshot, 0, len(ids))
 	for _, id := range ids {
 		s, err := r.read(ctx, id)
-		if err != nil {
-			return nil, err
+		if d, ok := errors.AsType[*Damaged](err); ok {
+			damaged = append(damaged, d)
+		} else if err != nil {
+			return nil, nil, err
+		} else {
+			all = append(all, s)
 		}
-		all = append(all, s)
 	}
-	return all, nil
+	return all, damaged, nil
 }
 
 // ErrNone reports a place without a backup.
@@ -150,14 +152,14 @@ func (r Repository) Stored(ctx context.Context) (map[File]bool, error) {
 
 // parseObject is the inverse of File.object.
 func parseObject(name string) (f File, ok bool) {
-	rest := strings.TrimPrefix(name, filesFolder)
-	i := strings.LastIndexByte(rest, '-')
-	j := strings.LastIndexByte(rest[:max(i, 0)], '-')
-	if j < 0 || f.Sum.UnmarshalText([]byte(rest[i+1:])) != nil {
+	base := strings.TrimPrefix(name, filesFolder)
+	i := strings.LastIndexByte(base, '-')
+	j := strings.LastIndexByte(base[:max(i, 0)], '-')
+	if j < 0 || f.Sum.UnmarshalText([]byte(base[i+1:])) != nil {
 		return f, false
 	}
-	f.Name = rest[:j]
-	_, err := fmt.Sscan(rest[j+1:i], &f.Size)
+	f.Name = base[:j]
+	_, err := fmt.Sscan(base[j+1:i], &f.Size)
 	return f, err == nil && f.object() == name
 }
 
@@ -215,6 +217,15 @@ func (r Repository) Receive(ctx context.Context, stream io.Reader, source string
 	}
 	added.NewFiles = len(fresh)
 	in.list.Source = source
+	// A writer that was paused for long has lost its lock, and another one may have removed files.
+	if stored, err = r.Stored(ctx); err != nil {
+		return added, err
+	}
+	for _, f := range in.list.Files {
+		if !stored[f] {
+			return added, &Damaged{f.object(), "was removed during the backup"}
+		}
+	}
 	if added.Snapshot, err = r.finish(ctx, *in.list); err != nil {
 		return added, err
 	}
@@ -323,9 +334,10 @@ func filesOf(all []Snapshot) map[File]bool {
 }
 
 // Prune removes all but the newest keep backups of a source, if keep is positive, and then every file
-// that no backup has.
+// that no backup has. It removes no file while a list is damaged, which may name it: it returns the
+// *Damaged then.
 func (r Repository) Prune(ctx context.Context, source string, keep int) (removed int, err error) {
-	all, err := r.Snapshots(ctx)
+	all, damaged, err := r.Snapshots(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -341,6 +353,9 @@ func (r Repository) Prune(ctx context.Context, source string, keep int) (removed
 			all = append(all[:i], all[i+1:]...)
 			removed++
 		}
+	}
+	if len(damaged) > 0 {
+		return removed, damaged[0]
 	}
 	used := filesOf(all)
 	stored, err := r.Stored(ctx)

@@ -19,7 +19,11 @@ type Take struct {
 	Progress func(Progress)
 }
 
-// Take makes a backup, while no other writer is at work, and removes old ones.
+// hasMost bounds the list of files that a sender may leave out, which is part of a request.
+const hasMost = 200_000
+
+// Take makes a backup, while no other writer is at work, and removes old ones. If it returns an
+// identifier with an error, the backup was made, and old ones could not be removed.
 func (r Repository) Take(ctx context.Context, o Take) (added Added, removed int, err error) {
 	ctx, unlock, err := r.Lock(ctx, o.Now)
 	if err != nil {
@@ -32,7 +36,9 @@ func (r Repository) Take(ctx context.Context, o Take) (added Added, removed int,
 	}
 	has := make([]File, 0, len(stored))
 	for f := range stored {
-		has = append(has, f)
+		if len(has) < hasMost {
+			has = append(has, f)
+		}
 	}
 	stream, err := o.Stream(ctx, has)
 	if err != nil {

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -137,20 +138,29 @@ func (b backingUp) once(ctx context.Context) error {
 		},
 	})
 	p.clear()
-	if err != nil {
+	if added.ID == "" {
 		return b.advise(ctx, err)
 	}
 	if b.JSON {
-		return writeJSON(b.s.out, backupReport{
+		printed := writeJSON(b.s.out, backupReport{
 			added.ID, added.Taken.Format(time.RFC3339Nano), len(added.Files), added.Bytes(), added.NewFiles, added.NewBytes, removed, p.took().Seconds(),
 		})
+		return cmp.Or(b.advise(ctx, unpruned(err)), printed)
 	}
 	fmt.Fprintf(b.s.out, "%s: %s in %s; %s in %s are new; %s\n", added.ID, bytesText(added.Bytes()), counted(len(added.Files), "file"),
 		bytesText(added.NewBytes), counted(added.NewFiles, "file"), p.took())
 	if removed > 0 {
 		fmt.Fprintf(b.s.out, "removed %s\n", counted(removed, "older backup"))
 	}
-	return nil
+	return b.advise(ctx, unpruned(err))
+}
+
+// unpruned says that an error came after the backup was made.
+func unpruned(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("the backup is complete, but older ones and unused files were not removed: %w", err)
 }
 
 // bytesText returns a size in decimal units.
@@ -215,7 +225,7 @@ func (b backingUp) advise(ctx context.Context, err error) error {
 	var other *backup.Locked
 	var damaged *backup.Damaged
 	switch {
-	case isAdvised(err):
+	case err == nil || isAdvised(err):
 		return err
 	case ctx.Err() != nil:
 		return errors.New("interrupted; the next backup continues with the files that have arrived")

@@ -312,9 +312,9 @@ func TestBackupErrors(t *testing.T) {
 	}
 }
 
-// A restore that was killed is refused by the server with the reason, and by the next restore
-// continued.
-func TestRestoreKilled(t *testing.T) {
+// A directory with the mark of an unfinished restore is refused by the server with the reason, and
+// the next restore begins anew there. Package backup tests when the mark is there.
+func TestUnfinishedRestore(t *testing.T) {
 	t.Parallel()
 	s, err := startServer(t.TempDir(), nil, "--memory")
 	if err != nil {

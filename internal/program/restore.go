@@ -60,8 +60,8 @@ func (c restoreCommand) Run(ctx context.Context, s streams) error {
 
 func (c restoreCommand) check() error {
 	chosen := 0
-	for _, is := range []bool{c.List, c.Check, c.To != ""} {
-		if is {
+	for _, set := range []bool{c.List, c.Check, c.To != ""} {
+		if set {
 			chosen++
 		}
 	}
@@ -81,9 +81,12 @@ type snapshotJSON struct {
 }
 
 func (c restoreCommand) list(ctx context.Context, s streams, r backup.Repository) error {
-	all, err := r.Snapshots(ctx)
+	all, damaged, err := r.Snapshots(ctx)
 	if err != nil {
 		return err
+	}
+	for _, d := range damaged {
+		fmt.Fprintf(s.err, "mayfly: %s\n", d)
 	}
 	if len(all) == 0 && !c.JSON {
 		fmt.Fprintf(s.err, "mayfly: there is no backup in %s\n", c.From)
@@ -109,9 +112,10 @@ func (c restoreCommand) list(ctx context.Context, s streams, r backup.Repository
 // checkFiles reads the files of all backups, or of one.
 func (c restoreCommand) checkFiles(ctx context.Context, s streams, r backup.Repository) error {
 	var all []backup.Snapshot
+	var damaged []*backup.Damaged
 	var err error
 	if c.Backup == "" {
-		all, err = r.Snapshots(ctx)
+		all, damaged, err = r.Snapshots(ctx)
 	} else {
 		all = make([]backup.Snapshot, 1)
 		all[0], err = r.Find(ctx, c.Backup)
@@ -121,7 +125,7 @@ func (c restoreCommand) checkFiles(ctx context.Context, s streams, r backup.Repo
 	}
 	b, faults := newBar(s.err), 0
 	redraw := percent(b, "checking "+c.From)
-	err = r.Check(ctx, all, func(now backup.Progress) { redraw(now.Done, now.Total) }, func(d *backup.Damaged) {
+	tell := func(d *backup.Damaged) {
 		b.clear()
 		faults++
 		if c.JSON {
@@ -129,7 +133,11 @@ func (c restoreCommand) checkFiles(ctx context.Context, s streams, r backup.Repo
 		} else {
 			fmt.Fprintln(s.out, d)
 		}
-	})
+	}
+	for _, d := range damaged {
+		tell(d)
+	}
+	err = r.Check(ctx, all, func(now backup.Progress) { redraw(now.Done, now.Total) }, tell)
 	b.clear()
 	switch {
 	case err != nil:
@@ -164,7 +172,7 @@ func (c restoreCommand) restore(ctx context.Context, s streams, r backup.Reposit
 	if !c.Unchecked {
 		if err := mayfly.Check(ctx, c.To, percent(faults.bar, "checking "+c.To), faults.add); err != nil {
 			faults.end()
-			return err
+			return advise(fmt.Errorf("%s is restored, but could not be checked: %w", c.To, err), "mayfly check %s", c.To)
 		}
 		faults.end()
 	}

@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -127,6 +128,16 @@ func TestAuditOfOpenServer(t *testing.T) {
 	want(t, send(targetTables+"GetItem", strings.Repeat("x", bodyMax+1)), "  refused: the body is too large ")
 	if got := send(targetTables+"GetItem", getBob, "Origin", "https://evil.example"); !strings.HasPrefix(got, " dynamodb:GetItem refused: web pages cannot") {
 		t.Errorf("a page's request: %s", got)
+	}
+	log.Reset()
+	passed := ""
+	noted := s.Noted("mayfly:Backup", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		passed = string(body)
+	}))
+	noted.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("POST", "/_mayfly/backup", strings.NewReader("body")))
+	if passed != "body" || !strings.Contains(log.String(), `"mayfly:Backup"`) {
+		t.Errorf("a request beside the API passes %q and has the line %s", passed, &log)
 	}
 	log.Reset()
 	do(s, &Request{Method: "POST", Path: "/", Header: http.Header{"X-Amz-Target": {targetTables + "ListTables"}}, Body: []byte("{}"), InProcess: true})

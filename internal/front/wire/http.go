@@ -116,6 +116,27 @@ func (s *Server) Permitted(action string, next http.Handler) http.Handler {
 	if s.Keys == nil {
 		return next
 	}
+	return s.before(action, next, func(r *http.Request, in *Request) error {
+		from, err := s.identify(r, in)
+		if err == nil {
+			err = from.permitAction(action, "*")
+		}
+		return err
+	})
+}
+
+// Noted writes each request for an action into the audit log and passes it to next, as Permitted does
+// for servers with keys. Without an audit log, Noted returns next.
+func (s *Server) Noted(action string, next http.Handler) http.Handler {
+	if s.Audit == nil {
+		return next
+	}
+	return s.before(action, next, func(*http.Request, *Request) error { return nil })
+}
+
+// before calls check with each request and writes the request into the audit log. It passes those
+// without an error to next.
+func (s *Server) before(action string, next http.Handler, check func(*http.Request, *Request) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.serve(w, r, func(in *Request) {
 			if in.Oversize {
@@ -123,11 +144,7 @@ func (s *Server) Permitted(action string, next http.Handler) http.Handler {
 				w.WriteHeader(http.StatusRequestEntityTooLarge)
 				return
 			}
-			from, err := s.identify(r, in)
-			if err == nil {
-				err = from.permitAction(action, "*")
-			}
-			if err != nil {
+			if err := check(r, in); err != nil {
 				out := s.refusal(r.Context(), in, err)
 				defer out.Release()
 				s.audit(in, out, action, codeOf(err))

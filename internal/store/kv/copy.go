@@ -1,18 +1,21 @@
 package kv
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/clock"
 )
 
-// copyDir is the directory of a Copy, in the directory of its store.
-const copyDir = "copy"
+// copyPrefix begins the name of a Copy's directory in the directory of its store, which no file of a
+// user has by chance.
+const copyPrefix = ".mayfly-copy-"
 
 // ErrCopying reports that another Copy of the store is open.
 var ErrCopying = errors.New("another copy is being made")
@@ -33,13 +36,14 @@ type Copy struct {
 }
 
 // Copy makes a checkpoint, and keeps it until Close. While it exists the disk keeps the tables that
-// compactions replace. There is one at a time: Copy returns ErrCopying otherwise. Close it before the
-// store.
+// compactions replace. There is one at a time: Copy returns ErrCopying otherwise. It can be read after
+// the store is closed, until the directory is opened again.
 func (db *DB) Copy() (*Copy, error) {
 	if !db.copying.CompareAndSwap(false, true) {
 		return nil, ErrCopying
 	}
-	dir := db.opts.FS.PathJoin(db.opts.Dir, copyDir)
+	// A Copy that is closed late must not remove the directory of a later one.
+	dir := db.opts.FS.PathJoin(db.opts.Dir, copyPrefix+strings.ToLower(rand.Text()[:12]))
 	c := &Copy{fs: db.opts.FS, dir: dir, close: func() error {
 		defer db.copying.Store(false)
 		return ignoreMissing(db.opts.FS.RemoveAll(dir))
@@ -65,9 +69,15 @@ func (db *DB) shortenLog() {
 	}
 }
 
-// removeCopy removes the copy that a crash has left.
-func (db *DB) removeCopy() error {
-	return ignoreMissing(db.opts.FS.RemoveAll(db.opts.FS.PathJoin(db.opts.Dir, copyDir)))
+// removeCopies removes the copies that a crash has left.
+func (db *DB) removeCopies() error {
+	names, err := db.opts.FS.List(db.opts.Dir)
+	for _, name := range names {
+		if strings.HasPrefix(name, copyPrefix) {
+			err = errors.Join(err, ignoreMissing(db.opts.FS.RemoveAll(db.opts.FS.PathJoin(db.opts.Dir, name))))
+		}
+	}
+	return err
 }
 
 // Copy returns the files of a stopped store. It refuses a damaged one with a *DamageError: a copy of

@@ -157,7 +157,7 @@ func (db *DB) openLocked() error {
 		if err := removeSeal(db.opts.FS, found); err != nil {
 			return fmt.Errorf("open %q: remove the seal: %w", db.opts.Dir, err)
 		}
-		if err := db.removeCopy(); err != nil {
+		if err := db.removeCopies(); err != nil {
 			return fmt.Errorf("open %q: remove an unfinished copy: %w", db.opts.Dir, err)
 		}
 	}
