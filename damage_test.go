@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"math/rand/v2"
@@ -54,6 +55,24 @@ func storedOptions(log io.Writer) Options {
 
 const damageWriterEnv = "MAYFLY_DAMAGE_STORE"
 
+// copyWhole copies the directory of an open database. If a compaction removes a file meanwhile, it
+// begins anew.
+func copyWhole(t *testing.T, to, from string) {
+	t.Helper()
+	for {
+		err := os.CopyFS(to, os.DirFS(from))
+		if err == nil {
+			return
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+		if err := os.RemoveAll(to); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestDamageWriter is no test. It is the process that writes the directory of a damageStore, and
 // that TestDamage kills.
 func TestDamageWriter(t *testing.T) {
@@ -87,9 +106,7 @@ func TestDamageWriter(t *testing.T) {
 			reopen()
 		}
 		if n := slices.Index(s.Copies, i); n >= 0 {
-			if err := os.CopyFS(filepath.Join(s.Dir, fmt.Sprintf("copy-%d", n)), os.DirFS(dir)); err != nil {
-				t.Fatal(err)
-			}
+			copyWhole(t, filepath.Join(s.Dir, fmt.Sprintf("copy-%d", n)), dir)
 		}
 		if one.Put != nil || one.Delete != nil {
 			number++
