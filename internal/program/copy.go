@@ -46,7 +46,7 @@ type copyRun struct {
 	TableID  string        `json:"table_id"`
 	To       string        `json:"to"`
 	ToTable  string        `json:"to_table"`
-	ToID     string        `json:"to_id,omitempty"` // empty until the table is known to exist
+	ToID     string        `json:"to_id,omitempty"` // empty until the table is complete
 	Existing bool          `json:"existing,omitempty"`
 	Segments []copySegment `json:"segments"`
 }
@@ -145,8 +145,16 @@ func (x *copying) load(ctx context.Context) (err error) {
 	return nil
 }
 
-// begin checks the target, saves the first progress, and creates the table.
+// begin checks the target, saves the first progress, and creates the table, or completes it. The
+// table's id is saved when the table is complete.
 func (x *copying) begin(ctx context.Context, s streams) error {
+	// An earlier run may have created the table, but has not completed it.
+	partial := x.resumed && x.run.ToID == "" && !x.run.Existing
+	if partial {
+		if err := x.to.AwaitActive(ctx); err != nil && !transfer.Missing(err) {
+			return x.target.advise(err)
+		}
+	}
 	d, err := x.to.Describe(ctx)
 	exists := err == nil
 	anew := fmt.Sprintf("remove %s to begin anew", x.file.path)
@@ -157,7 +165,7 @@ func (x *copying) begin(ctx context.Context, s streams) error {
 		return advise(fmt.Errorf("table %q of the half-finished copy was deleted", x.to.Table), "%s", anew)
 	case x.resumed && x.run.ToID != "" && x.run.ToID != tableIdentity(d):
 		return advise(fmt.Errorf("table %q was deleted and created again since the half-finished copy began", x.to.Table), "%s", anew)
-	case x.resumed && x.run.ToID == "" && exists: // killed while it created the table
+	case partial && exists:
 		empty, err := x.to.Empty(ctx)
 		if err != nil {
 			return x.target.advise(err)
@@ -178,13 +186,14 @@ func (x *copying) begin(ctx context.Context, s streams) error {
 	if !x.resumed {
 		x.run = copyRun{From: x.source.name(), Table: x.Table, TableID: tableIdentity(x.described), To: x.target.name(), ToTable: x.to.Table, Existing: exists, Segments: make([]copySegment, x.Segments)}
 	}
-	if exists {
+	complete := exists && !partial
+	if complete {
 		x.run.ToID = tableIdentity(d)
 	}
-	if err := x.file.save(x.snapshot); err != nil || exists {
+	if err := x.file.save(x.snapshot); err != nil || complete {
 		return err
 	}
-	if err := createTable(ctx, s, x.target, x.to, x.described.Table); err != nil {
+	if err := makeTable(ctx, s, x.target, x.to, x.described.Table, exists); err != nil {
 		return err
 	}
 	if d, err = x.to.Describe(ctx); err != nil {

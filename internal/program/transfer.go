@@ -140,12 +140,20 @@ func unadvised(err error) error {
 	return err
 }
 
-// createTable creates a table, and warns if the endpoint has no TTL.
-func createTable(ctx context.Context, s streams, e *endpoint, side transfer.Side, t transfer.Table) error {
-	err := side.Create(ctx, t)
+// makeTable creates a table, or completes it if an earlier run has begun to create it. It warns if the
+// endpoint has no TTL.
+func makeTable(ctx context.Context, s streams, e *endpoint, side transfer.Side, t transfer.Table, exists bool) error {
+	create := side.Create
+	if exists {
+		create = side.Complete
+	}
+	err := create(ctx, t)
 	if errors.Is(err, transfer.ErrNoTTL) {
 		fmt.Fprintf(s.err, "mayfly: warning: %s has no time to live: the items of %s do not expire there by %q\n", e.name(), side.Table, t.TimeToLiveAttribute)
 		return nil
+	}
+	if err != nil && ctx.Err() != nil {
+		return advise(fmt.Errorf("interrupted while it created table %q", side.Table), "run the same command again to continue")
 	}
 	if err != nil {
 		return e.advise(fmt.Errorf("create table %q: %w", side.Table, err))
