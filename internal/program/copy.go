@@ -161,6 +161,9 @@ func (x *copying) begin(ctx context.Context, s streams) error {
 	switch {
 	case err != nil && !transfer.Missing(err):
 		return x.target.advise(err)
+	case exists && d.Same(x.described):
+		return misused(fmt.Errorf("the copy would be the table itself: %q at %s and %q at %s are the same table", x.to.Table, x.target.name(), x.Table, x.source.name()),
+			"set --to-table to another name, or --to-endpoint to another server")
 	case x.resumed && x.run.ToID != "" && !exists:
 		return advise(fmt.Errorf("table %q of the half-finished copy was deleted", x.to.Table), "%s", anew)
 	case x.resumed && x.run.ToID != "" && x.run.ToID != tableIdentity(d):

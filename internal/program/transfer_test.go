@@ -624,6 +624,44 @@ func TestTransferRefusals(t *testing.T) {
 	}
 }
 
+// A copy over its own source is refused whatever names the endpoint and its region have, and
+// changes nothing.
+func TestCopyOverItself(t *testing.T) {
+	t.Parallel()
+	s, db := memoryServer(t)
+	side := sideOf(db, "things")
+	if err := side.Create(t.Context(), thingsTable()); err != nil {
+		t.Fatal(err)
+	}
+	put(t, side, thingsTable(), everyType)
+	g := newCutter(t, s.url) // another address of the same server
+	named := strings.Replace(g.URL, "127.0.0.1", "localhost", 1)
+	for _, c := range []struct{ name, source, target, flags string }{
+		{"another address", s.url, g.URL, ""},
+		{"another address, into existing", s.url, g.URL, "--into-existing"},
+		{"a host name", s.url, named, "--into-existing"},
+		{"another region", g.URL, g.URL, "--into-existing --to-region eu-west-1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			progress := filepath.Join(t.TempDir(), "p")
+			args := append(strings.Fields(c.flags), "--progress", progress, "--endpoint", c.source, "--to-endpoint", c.target, "--table", "things")
+			_, log, code := runTransfer(t.Context(), append([]string{"copy"}, args...)...)
+			want := `mayfly: the copy would be the table itself: "things" at ` + c.target + ` and "things" at ` + c.source + " are the same table\n  next: set --to-table to another name, or --to-endpoint to another server\n"
+			if code != exitUsage || log != want {
+				t.Errorf("exit code %d\n%swant\n%s", code, log, want)
+			}
+			if left, err := filepath.Glob(progress); err != nil || len(left) > 0 {
+				t.Errorf("progress is left: %v, %v", left, err)
+			}
+		})
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if n := g.counts["BatchWriteItem"]; n > 0 {
+		t.Errorf("%d batches were written", n)
+	}
+}
+
 // A target that becomes full stops the import after exactly what it has taken, and the import continues
 // when there is room.
 func TestImportIntoFull(t *testing.T) {

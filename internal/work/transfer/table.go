@@ -50,7 +50,17 @@ type Projection struct {
 type Described struct {
 	Table
 	ARN, ID     string // the id is empty if the endpoint has none
+	Created     time.Time
 	Items, Size int64  // which endpoints may count seldom
+}
+
+// Same reports whether two descriptions are of the same table, whatever address its endpoint has. Tables
+// without an id are the same if they have the same ARN and were created at the same time.
+func (d Described) Same(other Described) bool {
+	if d.ID != "" && other.ID != "" {
+		return d.ID == other.ID
+	}
+	return d.ARN != "" && d.ARN == other.ARN && d.Created.Equal(other.Created)
 }
 
 // Describe returns the description of a table.
@@ -65,6 +75,7 @@ func (s Side) Describe(ctx context.Context) (d Described, err error) {
 	}
 	t := out.Table
 	d.ARN, d.ID, d.Items, d.Size = aws.ToString(t.TableArn), aws.ToString(t.TableId), aws.ToInt64(t.ItemCount), aws.ToInt64(t.TableSizeBytes)
+	d.Created = aws.ToTime(t.CreationDateTime)
 	d.TableName, d.AttributeDefinitions, d.KeySchema = aws.ToString(t.TableName), t.AttributeDefinitions, t.KeySchema
 	d.BillingMode = types.BillingModeProvisioned
 	if t.BillingModeSummary != nil {

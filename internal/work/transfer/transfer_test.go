@@ -257,6 +257,31 @@ func TestScanAndWrite(t *testing.T) {
 	}
 }
 
+// A table is the same under any address of its endpoint; a later table of the same name is another one.
+func TestSame(t *testing.T) {
+	t.Parallel()
+	then := time.Unix(1_700_000_000, 0)
+	table := Described{ID: "a", ARN: "arn", Created: then}
+	without := Described{ARN: "arn", Created: then.UTC()}
+	for _, c := range []struct {
+		name string
+		a, b Described
+		want bool
+	}{
+		{"same id", table, Described{ID: "a", ARN: "other region"}, true},
+		{"other id", table, Described{ID: "b", ARN: "arn", Created: then}, false},
+		{"same ARN and time", without, Described{ARN: "arn", Created: then}, true},
+		{"one without id", table, without, true},
+		{"other time", without, Described{ARN: "arn", Created: then.Add(time.Second)}, false},
+		{"other ARN", without, Described{ARN: "other", Created: then}, false},
+		{"nothing", Described{}, Described{}, false},
+	} {
+		if a, b := c.a.Same(c.b), c.b.Same(c.a); a != c.want || b != c.want {
+			t.Errorf("%s: %t and %t, want %t", c.name, a, b, c.want)
+		}
+	}
+}
+
 // answers is an endpoint that answers calls in turn.
 type answers struct {
 	bodies []string
