@@ -271,15 +271,15 @@ func (x *copying) segment(ctx context.Context, n int) error {
 
 // write writes a page of items. A scan returns each key once.
 func (x *copying) write(ctx context.Context, items []attr.Item) error {
-	for some := range transfer.Batches(items) {
-		writes := make([]types.WriteRequest, len(some))
-		for i, item := range some {
+	for chunk := range transfer.Batches(items) {
+		writes := make([]types.WriteRequest, len(chunk))
+		for i, item := range chunk {
 			writes[i] = transfer.Put(item)
 		}
 		if err := x.to.Write(ctx, writes); err != nil {
 			return err
 		}
-		x.count.add(len(some))
+		x.count.add(len(chunk))
 	}
 	return nil
 }

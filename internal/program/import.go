@@ -241,7 +241,8 @@ func (x *importing) describe(ctx context.Context) (d transfer.Described, exists 
 	return d, exists, nil
 }
 
-// tableIdentity returns what tells a table from a later one of the same name.
+// tableIdentity returns the table's id, or its ARN if the endpoint has no ids. A table that is deleted and
+// created again has another id.
 func tableIdentity(d transfer.Described) string { return cmp.Or(d.ID, d.ARN) }
 
 // open opens the files, and determines the description of the table.

@@ -57,8 +57,8 @@ func needObjects(place string) error {
 // openPlace returns the files in a directory or under a prefix of a bucket. bucket and prefix are
 // empty for a directory.
 func openPlace(ctx context.Context, place string, l *slog.Logger) (store objects.Store, bucket, prefix string, err error) {
-	address, is := strings.CutPrefix(place, bucketScheme)
-	if !is {
+	address, inBucket := strings.CutPrefix(place, bucketScheme)
+	if !inBucket {
 		return objects.Dir(place), "", "", nil
 	}
 	bucket, prefix, _ = strings.Cut(address, "/")
@@ -81,7 +81,7 @@ type transferReport struct {
 // transferred counts items of a run and shows them.
 type transferred struct {
 	*progress
-	verb   string // what is done to the items
+	verb   string // past participle for the progress line, such as "exported"
 	total  int64  // about; 0: unknown
 	before int64  // items of earlier runs
 	items  atomic.Int64
@@ -105,7 +105,7 @@ func (t *transferred) add(n int) {
 // all returns the number of items, including items of earlier runs.
 func (t *transferred) all() int64 { return t.before + t.items.Load() }
 
-// report completes a report and prints it. text is what was done.
+// report completes a report and prints it. text summarizes the run.
 func (t *transferred) report(s streams, asJSON bool, r transferReport, text string) error {
 	r.Items, r.Continued, r.Seconds, r.ItemsPerSecond = t.all(), t.before > 0, t.took().Seconds(), t.perSecond(t.items.Load())
 	if asJSON {

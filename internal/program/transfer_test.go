@@ -77,9 +77,9 @@ var everyType = []string{
 func put(t testing.TB, side transfer.Side, table transfer.Table, lines []string) {
 	t.Helper()
 	reader := table.NewReader()
-	for some := range slices.Chunk(lines, transfer.BatchMax) {
+	for chunk := range slices.Chunk(lines, transfer.BatchMax) {
 		var writes []types.WriteRequest
-		for _, line := range some {
+		for _, line := range chunk {
 			if _, err := reader.Check([]byte(line)); err != nil {
 				t.Fatalf("%s: %v", line, err)
 			}

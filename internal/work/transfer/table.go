@@ -16,8 +16,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
-// Table has what creates a table like another one. As JSON its members have the names of CreateTable's
-// input, besides TimeToLiveAttribute.
+// Table is the definition of a table, from which another one like it can be created. As JSON its members
+// have the names of CreateTable's input, besides TimeToLiveAttribute.
 type Table struct {
 	TableName              string
 	AttributeDefinitions   []types.AttributeDefinition
@@ -46,12 +46,12 @@ type Projection struct {
 	NonKeyAttributes []string `json:",omitempty"`
 }
 
-// Described is a table with what identifies it.
+// Described is an existing table: its definition, identity and size.
 type Described struct {
 	Table
 	ARN, ID     string // the id is empty if the endpoint has none
 	Created     time.Time
-	Items, Size int64  // which endpoints may count seldom
+	Items, Size int64 // estimates: DynamoDB updates them every six hours
 }
 
 // Same reports whether two descriptions are of the same table, whatever address its endpoint has. Tables
