@@ -79,7 +79,7 @@ func TestTransferCompletesTable(t *testing.T) {
 }
 
 // A half-finished run does not continue with other files or another table of the same name. The repeated
-// command says what is different, and writes nothing.
+// command names the difference, and writes nothing.
 func TestTransferChangedMeanwhile(t *testing.T) {
 	t.Parallel()
 	s, db := memoryServer(t)

@@ -627,8 +627,8 @@ func TestTransferRefusals(t *testing.T) {
 	}
 }
 
-// A copy over its own source is refused whatever names the endpoint and its region have, and
-// changes nothing.
+// A copy over its own source is refused and writes nothing, also under another address of the endpoint or
+// another region.
 func TestCopyOverItself(t *testing.T) {
 	t.Parallel()
 	s, db := memoryServer(t)
@@ -665,8 +665,8 @@ func TestCopyOverItself(t *testing.T) {
 	}
 }
 
-// A target that becomes full stops the import after exactly what it has taken, and the import continues
-// when there is room.
+// A target that becomes full stops the import after exactly the items that it has taken, and the import
+// continues when there is room.
 func TestImportIntoFull(t *testing.T) {
 	t.Parallel()
 	s, db := memoryServer(t)

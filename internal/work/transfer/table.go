@@ -54,7 +54,7 @@ type Described struct {
 	Items, Size int64 // estimates: DynamoDB updates them every six hours
 }
 
-// Same reports whether two descriptions are of the same table, whatever address its endpoint has. Tables
+// Same reports whether two descriptions are of the same table, also under two addresses. Tables
 // without an id are the same if they have the same ARN and were created at the same time.
 func (d Described) Same(other Described) bool {
 	if d.ID != "" && other.ID != "" {
