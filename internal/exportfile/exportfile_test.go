@@ -158,7 +158,7 @@ func TestChecked(t *testing.T) {
 		want   string
 	}{
 		{nil, ""},
-		{map[string]string{"manifest-summary.checksum": "of a form that nobody knows"}, ""},
+		{map[string]string{"manifest-summary.checksum": "of an unknown form"}, ""},
 		{map[string]string{"manifest-summary.checksum": sum("x")}, folder + `manifest-summary.json: its MD5 is ` + sum(summary(2)) + `, but manifest-summary.checksum has "` + sum("x") + `"`},
 		{map[string]string{"manifest-files.md5": sum("y")}, folder + `manifest-files.json: its MD5 is ` + sum(line(2, sum(data), key)) + `, but manifest-files.md5 has "` + sum("y") + `"`},
 		{map[string]string{"manifest-summary.json": summary(3)}, folder + "manifest-summary.json: itemCount is 3, but the files of manifest-files.json have 2"},

@@ -46,7 +46,7 @@ type copyRun struct {
 	TableID  string        `json:"table_id"`
 	To       string        `json:"to"`
 	ToTable  string        `json:"to_table"`
-	ToID     string        `json:"to_id,omitempty"` // empty until the table is known to exist
+	ToID     string        `json:"to_id,omitempty"` // empty until the table is complete
 	Existing bool          `json:"existing,omitempty"`
 	Segments []copySegment `json:"segments"`
 }
@@ -145,19 +145,30 @@ func (x *copying) load(ctx context.Context) (err error) {
 	return nil
 }
 
-// begin checks the target, saves the first progress, and creates the table.
+// begin checks the target, saves the first progress, and creates the table, or completes it. The
+// table's id is saved when the table is complete.
 func (x *copying) begin(ctx context.Context, s streams) error {
+	// An earlier run may have created the table, but has not completed it.
+	partial := x.resumed && x.run.ToID == "" && !x.run.Existing
+	if partial {
+		if err := x.to.AwaitActive(ctx); err != nil && !transfer.Missing(err) {
+			return x.target.advise(err)
+		}
+	}
 	d, err := x.to.Describe(ctx)
 	exists := err == nil
 	anew := fmt.Sprintf("remove %s to begin anew", x.file.path)
 	switch {
 	case err != nil && !transfer.Missing(err):
 		return x.target.advise(err)
+	case exists && d.Same(x.described):
+		return misused(fmt.Errorf("the copy would be the table itself: %q at %s and %q at %s are the same table", x.to.Table, x.target.name(), x.Table, x.source.name()),
+			"set --to-table to another name, or --to-endpoint to another server")
 	case x.resumed && x.run.ToID != "" && !exists:
 		return advise(fmt.Errorf("table %q of the half-finished copy was deleted", x.to.Table), "%s", anew)
 	case x.resumed && x.run.ToID != "" && x.run.ToID != tableIdentity(d):
 		return advise(fmt.Errorf("table %q was deleted and created again since the half-finished copy began", x.to.Table), "%s", anew)
-	case x.resumed && x.run.ToID == "" && exists: // killed while it created the table
+	case partial && exists:
 		empty, err := x.to.Empty(ctx)
 		if err != nil {
 			return x.target.advise(err)
@@ -178,13 +189,14 @@ func (x *copying) begin(ctx context.Context, s streams) error {
 	if !x.resumed {
 		x.run = copyRun{From: x.source.name(), Table: x.Table, TableID: tableIdentity(x.described), To: x.target.name(), ToTable: x.to.Table, Existing: exists, Segments: make([]copySegment, x.Segments)}
 	}
-	if exists {
+	complete := exists && !partial
+	if complete {
 		x.run.ToID = tableIdentity(d)
 	}
-	if err := x.file.save(x.snapshot); err != nil || exists {
+	if err := x.file.save(x.snapshot); err != nil || complete {
 		return err
 	}
-	if err := createTable(ctx, s, x.target, x.to, x.described.Table); err != nil {
+	if err := makeTable(ctx, s, x.target, x.to, x.described.Table, exists); err != nil {
 		return err
 	}
 	if d, err = x.to.Describe(ctx); err != nil {
@@ -259,15 +271,15 @@ func (x *copying) segment(ctx context.Context, n int) error {
 
 // write writes a page of items. A scan returns each key once.
 func (x *copying) write(ctx context.Context, items []attr.Item) error {
-	for some := range transfer.Batches(items) {
-		writes := make([]types.WriteRequest, len(some))
-		for i, item := range some {
+	for chunk := range transfer.Batches(items) {
+		writes := make([]types.WriteRequest, len(chunk))
+		for i, item := range chunk {
 			writes[i] = transfer.Put(item)
 		}
 		if err := x.to.Write(ctx, writes); err != nil {
 			return err
 		}
-		x.count.add(len(some))
+		x.count.add(len(chunk))
 	}
 	return nil
 }

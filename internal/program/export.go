@@ -153,8 +153,8 @@ func (x *exporting) find(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	for _, name := range names {
-		folder, is := strings.CutSuffix(name, "/"+exportRunName)
-		if !is {
+		folder, found := strings.CutSuffix(name, "/"+exportRunName)
+		if !found {
 			continue
 		}
 		text, err := readObject(ctx, x.store, name, 1<<20)

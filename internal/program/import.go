@@ -51,7 +51,7 @@ type importRun struct {
 	Source   string           `json:"source"` // the checksum of the files' names and checksums
 	Endpoint string           `json:"endpoint"`
 	Table    string           `json:"table"`
-	TableID  string           `json:"table_id,omitempty"` // empty until the table is known to exist
+	TableID  string           `json:"table_id,omitempty"` // empty until the table is complete
 	Existing bool             `json:"existing,omitempty"` // the table existed before
 	Files    map[string]int64 `json:"files"`              // the number of records of each file that are in the table
 	Written  int64            `json:"written"`            // their sum
@@ -66,6 +66,7 @@ type importing struct {
 	table    transfer.Table
 	file     *progressFile
 	resumed  bool
+	partial  bool // an earlier run may have created the table, but has not completed it
 	count    *transferred
 	slots    chan struct{} // one for each parallel call
 
@@ -209,6 +210,11 @@ func (x *importing) load(ctx context.Context) (err error) {
 // describe returns the description of the table. It refuses a table that exists or not against the
 // flags and the progress.
 func (x *importing) describe(ctx context.Context) (d transfer.Described, exists bool, err error) {
+	if x.partial = x.resumed && x.run.TableID == "" && !x.run.Existing; x.partial {
+		if err := x.side.AwaitActive(ctx); err != nil && !transfer.Missing(err) {
+			return d, false, x.endpoint.advise(err)
+		}
+	}
 	d, err = x.side.Describe(ctx)
 	exists = err == nil
 	anew := fmt.Sprintf("remove %s to begin anew", x.file.path)
@@ -219,12 +225,14 @@ func (x *importing) describe(ctx context.Context) (d transfer.Described, exists 
 		return d, false, advise(fmt.Errorf("table %q of the half-finished import was deleted", x.Table), "%s", anew)
 	case x.resumed && x.run.TableID != "" && x.run.TableID != tableIdentity(d):
 		return d, false, advise(fmt.Errorf("table %q was deleted and created again since the half-finished import began", x.Table), "%s", anew)
-	case x.resumed && x.run.TableID == "" && exists: // killed while it created the table
+	case x.partial && exists:
 		empty, err := x.side.Empty(ctx)
-		if err == nil && !empty {
-			err = advise(fmt.Errorf("table %q exists, and the half-finished import has not written to it", x.Table), "%s, then add --into-existing", anew)
+		if err != nil {
+			return d, true, x.endpoint.advise(err)
 		}
-		return d, true, err
+		if !empty {
+			return d, true, advise(fmt.Errorf("table %q exists, and the half-finished import has not written to it", x.Table), "%s, then add --into-existing", anew)
+		}
 	case !x.resumed && exists && !x.IntoExisting:
 		return d, true, advise(fmt.Errorf("table %q exists at %s", x.Table, x.endpoint.name()), "import into another table, or add --into-existing, which overwrites items with the same keys")
 	case !x.resumed && !exists && x.IntoExisting:
@@ -233,7 +241,8 @@ func (x *importing) describe(ctx context.Context) (d transfer.Described, exists 
 	return d, exists, nil
 }
 
-// tableIdentity returns what tells a table from a later one of the same name.
+// tableIdentity returns the table's id, or its ARN if the endpoint has no ids. A table that is deleted and
+// created again has another id.
 func tableIdentity(d transfer.Described) string { return cmp.Or(d.ID, d.ARN) }
 
 // open opens the files, and determines the description of the table.
@@ -247,7 +256,7 @@ func (x *importing) open(ctx context.Context, s streams, csv *exportfile.CSV, ke
 		return adviseSource(err, x.From)
 	}
 	switch {
-	case exists:
+	case exists && !x.partial:
 		x.table = d.Table
 	case keyed != nil:
 		x.table = *keyed
@@ -257,6 +266,11 @@ func (x *importing) open(ctx context.Context, s streams, csv *exportfile.CSV, ke
 		}
 	default:
 		return misused(fmt.Errorf("%s does not say what keys the table has", x.From), "set --key, and --sort if the table has a sort key; for example --key pk:S --sort sk:N")
+	}
+	if exists && x.partial {
+		if err := sameKeys(x.table, d.Table); err != nil {
+			return advise(fmt.Errorf("table %q at %s: %w", x.Table, x.endpoint.name(), err), "repeat the half-finished import with its own --key and --sort, or import into another table")
+		}
 	}
 	if csv != nil {
 		csv.Types, csv.Keys = x.table.Types(), x.table.Keys()
@@ -331,7 +345,8 @@ func checkRecord(reader *transfer.Reader, r exportfile.Record) error {
 	return err
 }
 
-// begin saves the first progress and creates the table.
+// begin saves the first progress and creates the table, or completes it. The table's id is saved
+// when the table is complete.
 func (x *importing) begin(ctx context.Context, s streams, d transfer.Described, exists bool) error {
 	if !x.resumed {
 		x.run.Place, x.run.Endpoint, x.run.Table, x.run.Existing, x.run.Files = x.From, x.endpoint.name(), x.Table, exists, make(map[string]int64)
@@ -339,13 +354,14 @@ func (x *importing) begin(ctx context.Context, s streams, d transfer.Described, 
 	if x.run.Files == nil {
 		x.run.Files = make(map[string]int64)
 	}
-	if exists {
+	complete := exists && !x.partial
+	if complete {
 		x.run.TableID = tableIdentity(d)
 	}
-	if err := x.file.save(x.snapshot); err != nil || exists {
+	if err := x.file.save(x.snapshot); err != nil || complete {
 		return err
 	}
-	if err := createTable(ctx, s, x.endpoint, x.side, x.table); err != nil {
+	if err := makeTable(ctx, s, x.endpoint, x.side, x.table, exists); err != nil {
 		return err
 	}
 	d, err := x.side.Describe(ctx)

@@ -57,8 +57,8 @@ func needObjects(place string) error {
 // openPlace returns the files in a directory or under a prefix of a bucket. bucket and prefix are
 // empty for a directory.
 func openPlace(ctx context.Context, place string, l *slog.Logger) (store objects.Store, bucket, prefix string, err error) {
-	address, is := strings.CutPrefix(place, bucketScheme)
-	if !is {
+	address, inBucket := strings.CutPrefix(place, bucketScheme)
+	if !inBucket {
 		return objects.Dir(place), "", "", nil
 	}
 	bucket, prefix, _ = strings.Cut(address, "/")
@@ -81,7 +81,7 @@ type transferReport struct {
 // transferred counts items of a run and shows them.
 type transferred struct {
 	*progress
-	verb   string // what is done to the items
+	verb   string // past participle for the progress line, such as "exported"
 	total  int64  // about; 0: unknown
 	before int64  // items of earlier runs
 	items  atomic.Int64
@@ -105,7 +105,7 @@ func (t *transferred) add(n int) {
 // all returns the number of items, including items of earlier runs.
 func (t *transferred) all() int64 { return t.before + t.items.Load() }
 
-// report completes a report and prints it. text is what was done.
+// report completes a report and prints it. text summarizes the run.
 func (t *transferred) report(s streams, asJSON bool, r transferReport, text string) error {
 	r.Items, r.Continued, r.Seconds, r.ItemsPerSecond = t.all(), t.before > 0, t.took().Seconds(), t.perSecond(t.items.Load())
 	if asJSON {
@@ -140,12 +140,20 @@ func unadvised(err error) error {
 	return err
 }
 
-// createTable creates a table, and warns if the endpoint has no TTL.
-func createTable(ctx context.Context, s streams, e *endpoint, side transfer.Side, t transfer.Table) error {
-	err := side.Create(ctx, t)
+// makeTable creates a table, or completes it if an earlier run has begun to create it. It warns if the
+// endpoint has no TTL.
+func makeTable(ctx context.Context, s streams, e *endpoint, side transfer.Side, t transfer.Table, exists bool) error {
+	create := side.Create
+	if exists {
+		create = side.Complete
+	}
+	err := create(ctx, t)
 	if errors.Is(err, transfer.ErrNoTTL) {
 		fmt.Fprintf(s.err, "mayfly: warning: %s has no time to live: the items of %s do not expire there by %q\n", e.name(), side.Table, t.TimeToLiveAttribute)
 		return nil
+	}
+	if err != nil && ctx.Err() != nil {
+		return advise(fmt.Errorf("interrupted while it created table %q", side.Table), "run the same command again to continue")
 	}
 	if err != nil {
 		return e.advise(fmt.Errorf("create table %q: %w", side.Table, err))

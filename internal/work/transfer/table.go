@@ -16,8 +16,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
-// Table has what creates a table like another one. As JSON its members have the names of CreateTable's
-// input, besides TimeToLiveAttribute.
+// Table is the definition of a table, from which another one like it can be created. As JSON its members
+// have the names of CreateTable's input, besides TimeToLiveAttribute.
 type Table struct {
 	TableName              string
 	AttributeDefinitions   []types.AttributeDefinition
@@ -46,11 +46,21 @@ type Projection struct {
 	NonKeyAttributes []string `json:",omitempty"`
 }
 
-// Described is a table with what identifies it.
+// Described is an existing table: its definition, identity and size.
 type Described struct {
 	Table
 	ARN, ID     string // the id is empty if the endpoint has none
-	Items, Size int64  // which endpoints may count seldom
+	Created     time.Time
+	Items, Size int64 // estimates: DynamoDB updates them every six hours
+}
+
+// Same reports whether two descriptions are of the same table, also under two addresses. Tables
+// without an id are the same if they have the same ARN and were created at the same time.
+func (d Described) Same(other Described) bool {
+	if d.ID != "" && other.ID != "" {
+		return d.ID == other.ID
+	}
+	return d.ARN != "" && d.ARN == other.ARN && d.Created.Equal(other.Created)
 }
 
 // Describe returns the description of a table.
@@ -65,6 +75,7 @@ func (s Side) Describe(ctx context.Context) (d Described, err error) {
 	}
 	t := out.Table
 	d.ARN, d.ID, d.Items, d.Size = aws.ToString(t.TableArn), aws.ToString(t.TableId), aws.ToInt64(t.ItemCount), aws.ToInt64(t.TableSizeBytes)
+	d.Created = aws.ToTime(t.CreationDateTime)
 	d.TableName, d.AttributeDefinitions, d.KeySchema = aws.ToString(t.TableName), t.AttributeDefinitions, t.KeySchema
 	d.BillingMode = types.BillingModeProvisioned
 	if t.BillingModeSummary != nil {
@@ -181,7 +192,8 @@ const tablePause = 200 * time.Millisecond
 // ErrNoTTL is the error of an endpoint that has no TTL. The table exists without it.
 var ErrNoTTL = errors.New("the endpoint has no time to live")
 
-// Create creates the table at a side, waits until it is active, and sets its TTL attribute.
+// Create creates the table at a side and completes it. After an error, the table may exist; then
+// Complete does the rest.
 func (s Side) Create(ctx context.Context, t Table) error {
 	in := &dynamodb.CreateTableInput{
 		TableName: &s.Table, AttributeDefinitions: t.AttributeDefinitions, KeySchema: t.KeySchema, BillingMode: t.BillingMode, ProvisionedThroughput: t.ProvisionedThroughput.sdk(),
@@ -197,7 +209,19 @@ func (s Side) Create(ctx context.Context, t Table) error {
 	if _, err := s.DB.CreateTable(ctx, in); err != nil {
 		return err
 	}
-	if err := s.awaitActive(ctx); err != nil {
+	for {
+		err := s.Complete(ctx, t)
+		if !Missing(err) { // DescribeTable is eventually consistent
+			return err
+		}
+		clock.Pause(tablePause, ctx.Done())
+	}
+}
+
+// Complete waits until a table that Create has begun is active, and sets its TTL attribute. It does
+// not change a table that has the attribute already.
+func (s Side) Complete(ctx context.Context, t Table) error {
+	if err := s.AwaitActive(ctx); err != nil {
 		return err
 	}
 	return s.setTTL(ctx, t.TimeToLiveAttribute)
@@ -214,22 +238,25 @@ func (p Projection) sdk() *types.Projection {
 	return &types.Projection{ProjectionType: p.ProjectionType, NonKeyAttributes: p.NonKeyAttributes}
 }
 
-func (s Side) awaitActive(ctx context.Context) error {
+// AwaitActive waits until the table is active. A missing table is an error at once.
+func (s Side) AwaitActive(ctx context.Context) error {
 	for {
-		out, err := s.DB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.Table})
-		if err != nil && !Missing(err) { // DescribeTable is eventually consistent
+		var status types.TableStatus
+		err := s.call(ctx, func() error {
+			out, err := s.DB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.Table})
+			if err == nil {
+				status = out.Table.TableStatus
+			}
+			return err
+		})
+		if err != nil || status == types.TableStatusActive {
 			return err
 		}
-		if err == nil && out.Table.TableStatus == types.TableStatusActive {
-			return nil
-		}
 		clock.Pause(tablePause, ctx.Done())
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
 	}
 }
 
+// setTTL sets the TTL attribute of the table, unless it is set already.
 func (s Side) setTTL(ctx context.Context, attribute string) error {
 	if attribute == "" {
 		return nil
@@ -242,6 +269,11 @@ func (s Side) setTTL(ctx context.Context, attribute string) error {
 	})
 	if retry.Code(err) == "UnknownOperationException" {
 		return ErrNoTTL
+	}
+	if retry.Invalid(err) { // also if it is set already
+		if current, failed := s.ttl(ctx); failed == nil && current == attribute {
+			return nil
+		}
 	}
 	return err
 }

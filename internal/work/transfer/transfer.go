@@ -199,8 +199,8 @@ func (s Side) Write(ctx context.Context, writes []types.WriteRequest) error {
 			return err
 		case err == nil:
 			var left []types.WriteRequest
-			for _, some := range out.UnprocessedItems { // the key may be the table's ARN
-				left = append(left, some...)
+			for _, unprocessed := range out.UnprocessedItems { // the key may be the table's ARN
+				left = append(left, unprocessed...)
 			}
 			if len(left) == 0 {
 				return nil

@@ -257,6 +257,31 @@ func TestScanAndWrite(t *testing.T) {
 	}
 }
 
+// A table is the same under any address of its endpoint; a later table of the same name is another one.
+func TestSame(t *testing.T) {
+	t.Parallel()
+	then := time.Unix(1_700_000_000, 0)
+	table := Described{ID: "a", ARN: "arn", Created: then}
+	without := Described{ARN: "arn", Created: then.UTC()}
+	for _, c := range []struct {
+		name string
+		a, b Described
+		want bool
+	}{
+		{"same id", table, Described{ID: "a", ARN: "other region"}, true},
+		{"other id", table, Described{ID: "b", ARN: "arn", Created: then}, false},
+		{"same ARN and time", without, Described{ARN: "arn", Created: then}, true},
+		{"one without id", table, without, true},
+		{"other time", without, Described{ARN: "arn", Created: then.Add(time.Second)}, false},
+		{"other ARN", without, Described{ARN: "other", Created: then}, false},
+		{"nothing", Described{}, Described{}, false},
+	} {
+		if a, b := c.a.Same(c.b), c.b.Same(c.a); a != c.want || b != c.want {
+			t.Errorf("%s: %t and %t, want %t", c.name, a, b, c.want)
+		}
+	}
+}
+
 // answers is an endpoint that answers calls in turn.
 type answers struct {
 	bodies []string
@@ -272,6 +297,52 @@ func (a *answers) Do(r *http.Request) (*http.Response, error) {
 		status = http.StatusBadRequest
 	}
 	return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}}, Body: io.NopCloser(strings.NewReader(text))}, nil
+}
+
+// side returns the table "things" at the endpoint.
+func (a *answers) side() Side {
+	db := dynamodb.New(dynamodb.Options{BaseEndpoint: aws.String("http://any"), Region: "any", HTTPClient: a, RetryMaxAttempts: 1, Credentials: credentials.NewStaticCredentialsProvider("any", "any", "")})
+	return Side{DB: db, Table: "things", Rate: NewRate(0), Retry: retry.Policy{First: time.Millisecond, Most: time.Second, For: 10 * time.Second}}
+}
+
+// A table that is being created is completed when it is active. A TTL attribute that is set already
+// is no error, and another one is.
+func TestComplete(t *testing.T) {
+	t.Parallel()
+	const (
+		creating = `{"Table":{"TableStatus":"CREATING"}}`
+		active   = `{"Table":{"TableStatus":"ACTIVE"}}`
+		refused  = `{"__type":"ValidationException","message":"refused"}`
+		enabling = `{"TimeToLiveDescription":{"AttributeName":"until","TimeToLiveStatus":"ENABLING"}}`
+		other    = `{"TimeToLiveDescription":{"AttributeName":"other","TimeToLiveStatus":"ENABLED"}}`
+		off      = `{"TimeToLiveDescription":{"AttributeName":"until","TimeToLiveStatus":"DISABLED"}}`
+	)
+	for _, c := range []struct {
+		name   string
+		bodies []string
+		want   string // the end of the error
+	}{
+		{"created", []string{creating, creating, active, `{}`}, ""},
+		{"set already", []string{active, refused, enabling}, ""},
+		{"answer lost", []string{active, `{"__type":"InternalServerError","message":"lost"}`, refused, enabling}, ""},
+		{"other attribute", []string{active, refused, other}, "ValidationException: refused"},
+		{"refused", []string{active, refused, off}, "ValidationException: refused"},
+		{"missing", []string{`{"__type":"ResourceNotFoundException","message":"missing"}`}, "ResourceNotFoundException: missing"},
+		{"without TTL", []string{active, `{"__type":"UnknownOperationException","message":"unknown"}`}, ErrNoTTL.Error()},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := &answers{bodies: c.bodies}
+				err := a.side().Complete(t.Context(), Table{TimeToLiveAttribute: "until"})
+				if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.HasSuffix(err.Error(), c.want)) {
+					t.Errorf("%v, want %s", err, c.want)
+				}
+				if len(a.calls) != len(c.bodies) {
+					t.Errorf("%d calls, want %d", len(a.calls), len(c.bodies))
+				}
+			})
+		})
+	}
 }
 
 // Unprocessed items are written again, until the endpoint processes none for too long.
@@ -291,9 +362,7 @@ func TestUnprocessed(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			a := &answers{bodies: c.bodies}
-			db := dynamodb.New(dynamodb.Options{BaseEndpoint: aws.String("http://any"), Region: "any", HTTPClient: a, RetryMaxAttempts: 1, Credentials: credentials.NewStaticCredentialsProvider("any", "any", "")})
-			side := Side{DB: db, Table: "things", Rate: NewRate(0), Retry: retry.Policy{First: time.Millisecond, Most: time.Second, For: 10 * time.Second}}
-			err := side.Write(t.Context(), []types.WriteRequest{Put(attr.Item{"pk": attr.S("a")}), Put(attr.Item{"pk": attr.S("b")})})
+			err := a.side().Write(t.Context(), []types.WriteRequest{Put(attr.Item{"pk": attr.S("a")}), Put(attr.Item{"pk": attr.S("b")})})
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.HasSuffix(err.Error(), c.want)) {
 				t.Errorf("%v, want %s", err, c.want)
 			}
