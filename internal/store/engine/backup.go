@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -21,7 +22,8 @@ import (
 //
 // The row comes first and is marked Creating, then the directory, then the row without the mark. A
 // deletion removes the row first. So a directory without a row, and a row that is Creating, are
-// leftovers of a crash, and the next start removes them.
+// leftovers of a crash, and the next start removes them. A name that is not a backup's ID belongs to
+// the user, and stays.
 //
 // The checkpoint also holds the catalogue, because its clock key is the instant of the backup: every
 // commit in the checkpoint has that instant or an earlier one, and every other commit has it or a
@@ -269,26 +271,39 @@ func (e *Engine) deleteBackup(id string) error {
 	return nil
 }
 
-// loadBackups reads the rows, and removes rows without a directory and directories without a row.
+// isBackupID reports whether a name has the form of newBackupID's result.
+func isBackupID(name string) bool {
+	millis, random, ok := strings.Cut(name, "-")
+	return ok && len(millis) == 14 && len(random) == 8 && strings.Trim(millis, "0123456789") == "" && strings.Trim(random, "0123456789abcdef") == ""
+}
+
+// loadBackups reads the rows. It removes complete rows without a directory, incomplete ones, and
+// directories without a row. A fault of the backups does not keep the database closed: Check reports
+// it.
 func (e *Engine) loadBackups() error {
 	names, err := e.kv.ListBelow(backupsDir)
-	if err != nil {
-		return fmt.Errorf("list the backups: %w", err)
+	listed := err == nil
+	if !listed {
+		e.log.Error("the directory of the backups cannot be read; no backup can be made or restored", "directory", e.kv.Below(backupsDir), "error", err)
 	}
+	unreadable := map[string]bool{}
 	b := e.kv.NewBatch()
 	defer b.Close()
 	err = e.eachCatalogue(catBackup, func(key, value []byte) error {
-		row := &BackupDesc{}
-		if err := json.Unmarshal(value, row); err != nil {
-			return corrupt("description of the backup %q: %v", key[2:], err)
+		id, row := string(key[2:]), &BackupDesc{}
+		err := json.Unmarshal(value, row)
+		if err == nil && row.ID != id {
+			err = fmt.Errorf("it describes the backup %q", row.ID)
 		}
 		switch {
-		case string(key[2:]) != row.ID:
-			return corrupt("the description of the backup %s is stored under %q", row.ID, key[2:])
+		case err != nil:
+			e.log.Error("a backup cannot be used, because its description is damaged; its files stay", "backup", id, "directory", e.kv.Below(backupsDir, id), "error", err)
+			unreadable[id], unreadable[row.ID] = true, true
+			return nil
 		case row.Creating:
 			e.log.Warn("a backup that was not finished is removed", "backup", row.ID, "name", row.Name, "table", row.Table.Name)
 		case row.Kind == backupRestore && !e.restoring(row.ID): // a crash at the begin or end of the restore
-		case !slices.Contains(names, row.ID):
+		case listed && !slices.Contains(names, row.ID):
 			e.log.Error("a backup without files is removed", "backup", row.ID, "name", row.Name, "table", row.Table.Name, "directory", e.kv.Below(backupsDir, row.ID))
 		default:
 			e.backups.byID[row.ID] = row
@@ -309,12 +324,12 @@ func (e *Engine) loadBackups() error {
 		}
 	}
 	for _, name := range names {
-		if e.backups.byID[name] != nil {
+		if !isBackupID(name) || unreadable[name] || e.backups.byID[name] != nil {
 			continue
 		}
 		e.log.Warn("the files of a backup that was not finished, or that is deleted, are removed", "directory", e.kv.Below(backupsDir, name))
 		if err := e.kv.RemoveBelow(backupsDir, name); err != nil {
-			return fmt.Errorf("remove the leftover %q: %w", e.kv.Below(backupsDir, name), err)
+			e.log.Warn("the files of a backup could not be removed; the next start tries again", "directory", e.kv.Below(backupsDir, name), "error", err)
 		}
 	}
 	return nil
