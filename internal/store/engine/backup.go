@@ -31,8 +31,9 @@ import (
 
 const (
 	backupsDir = "backups"
-	// backupsMax bounds the number of backups. Each takes some kilobytes of memory, and disk space
-	// for data that the table no longer has.
+	// backupsMax bounds the number of backups that clients make, and separately of those that
+	// deletions make. Each takes some kilobytes of memory, and disk space for data that the table no
+	// longer has.
 	backupsMax = 10_000
 	// restoresMax is the number of tables that may be under restore at once, as at Amazon.
 	restoresMax = 50
@@ -106,7 +107,7 @@ func (e *Engine) CreateBackup(ctx context.Context, namespace, table, name string
 	switch {
 	case err != nil:
 		return nil, err
-	case len(e.backups.byID) >= backupsMax:
+	case len(e.backupsOf(BackupUser)) >= backupsMax:
 		return nil, ErrTooManyBackups
 	case e.full():
 		return nil, ErrDiskFull
@@ -190,17 +191,27 @@ func (e *Engine) removeBackup(batch *kv.Batch, id string) {
 
 // Backups returns all backups, oldest first, once the answer is durable.
 func (e *Engine) Backups() ([]*BackupDesc, error) {
-	e.backups.mu.RLock()
-	list := make([]*BackupDesc, 0, len(e.backups.byID))
 	now := e.Now()
+	list := e.selectBackups(func(b *BackupDesc) bool { return b.shown(now) })
+	return list, e.waitCatalogue(&e.backups.changed)
+}
+
+// backupsOf returns the backups of a kind, oldest first.
+func (e *Engine) backupsOf(kind BackupKind) []*BackupDesc {
+	return e.selectBackups(func(b *BackupDesc) bool { return b.Kind == kind })
+}
+
+// selectBackups returns the wanted backups, oldest first.
+func (e *Engine) selectBackups(wanted func(b *BackupDesc) bool) (list []*BackupDesc) {
+	e.backups.mu.RLock()
 	for _, b := range e.backups.byID {
-		if b.shown(now) {
+		if wanted(b) {
 			list = append(list, b)
 		}
 	}
 	e.backups.mu.RUnlock()
 	slices.SortFunc(list, func(a, b *BackupDesc) int { return cmp.Compare(a.ID, b.ID) })
-	return list, e.waitCatalogue(&e.backups.changed)
+	return list
 }
 
 // Backup returns a backup once the answer is durable, or ErrBackupNotFound.
@@ -265,10 +276,15 @@ func (e *Engine) deleteBackup(id string) error {
 	if err := e.commitNew(func(c *commit) error { e.removeBackup(c.batch, id); return nil }, nil); err != nil {
 		return err
 	}
+	e.removeFiles(id)
+	return nil
+}
+
+// removeFiles removes the files of a backup without a row.
+func (e *Engine) removeFiles(id string) {
 	if err := e.kv.RemoveBelow(backupsDir, id); err != nil {
 		e.log.Warn("the files of a deleted backup could not be removed; the next start tries again", "backup", id, "error", err)
 	}
-	return nil
 }
 
 // isBackupID reports whether a name has the form of newBackupID's result.
