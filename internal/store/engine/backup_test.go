@@ -368,6 +368,7 @@ func TestBackupAmidWrites(t *testing.T) {
 	const writers = 4
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
+	defer func() { stop(); running.Wait() }()
 	write := func(w, n int) error {
 		up, down := item("pk", fmt.Sprint("up", w), "sk", 1, "n", n), item("pk", fmt.Sprint("down", w), "sk", 1, "n", -n)
 		return d.Write(context.Background(),
@@ -396,6 +397,9 @@ func TestBackupAmidWrites(t *testing.T) {
 		})
 	}
 	for i := range testkit.Size(3, 10) {
+		if t.Failed() {
+			break // a writer has ended
+		}
 		mu.Lock()
 		before := acked
 		mu.Unlock()

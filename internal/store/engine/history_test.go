@@ -490,6 +490,7 @@ func TestHistoryAmidWrites(t *testing.T) {
 	}
 	points := make(chan point, 1)
 	ended := make(chan struct{})
+	defer func() { stop(); <-ended }()
 	go func() {
 		defer close(ended)
 		for n := 1; ctx.Err() == nil; n++ {
@@ -508,7 +509,12 @@ func TestHistoryAmidWrites(t *testing.T) {
 		}
 	}()
 	for i := range testkit.Size(3, 10) {
-		p := <-points
+		var p point
+		select {
+		case p = <-points:
+		case <-ended:
+			t.Fatal("the writer has ended")
+		}
 		name := fmt.Sprint("again", i)
 		if _, err := d.beginRestoreTo("events", p.at, name); err != nil {
 			t.Fatal(err)
