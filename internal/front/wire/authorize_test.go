@@ -445,6 +445,149 @@ func TestRestoreNeedsBoth(t *testing.T) {
 	}
 }
 
+// TestCraftedARNs: an ARN whose beginning a policy allows, and whose end names something else, is
+// about nothing. No operation acts on the thing at its end.
+func TestCraftedARNs(t *testing.T) {
+	l := newLocked(t, map[string]string{"ann": allow("dynamodb:*", tableARN+"aaa/* "+tableARN+"bbb", "")}, Options{})
+	l.table("aaa")
+	l.table("secret")
+	ctx := t.Context()
+	made, err := l.root.CreateBackup(ctx, &dynamodb.CreateBackupInput{TableName: aws.String("secret"), BackupName: aws.String("daily")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = l.root.UpdateContinuousBackups(ctx, &dynamodb.UpdateContinuousBackupsInput{
+		TableName: aws.String("secret"), PointInTimeRecoverySpecification: &types.PointInTimeRecoverySpecification{PointInTimeRecoveryEnabled: aws.Bool(true)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	described, err := l.root.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String("secret")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, stream, backup := tableARN+"secret", *described.Table.LatestStreamArn, *made.BackupDetails.BackupArn
+	ann := l.client("ann")
+	streams := dynamodbstreams.New(dynamodbstreams.Options{
+		BaseEndpoint: &l.url, Region: "eu-west-1", RetryMaxAttempts: 1,
+		Credentials: credentials.NewStaticCredentialsProvider("KEY-ann", "secret-ann", ""),
+	})
+	root := dynamodbstreams.New(dynamodbstreams.Options{
+		BaseEndpoint: &l.url, Region: "eu-west-1", RetryMaxAttempts: 1, Credentials: credentials.NewStaticCredentialsProvider("root", "secret", ""),
+	})
+	shards, err := root.DescribeStream(ctx, &dynamodbstreams.DescribeStreamInput{StreamArn: &stream})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shard := shards.StreamDescription.Shards[0].ShardId
+	it, err := root.GetShardIterator(ctx, &dynamodbstreams.GetShardIteratorInput{StreamArn: &stream, ShardId: shard, ShardIteratorType: "TRIM_HORIZON"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := &types.PointInTimeRecoverySpecification{PointInTimeRecoveryEnabled: aws.Bool(false)}
+	tags := []types.Tag{{Key: aws.String("k"), Value: aws.String("v")}}
+	for _, test := range []struct {
+		operation, arn string
+		call           func(arn *string) error
+	}{
+		{"DescribeBackup", backup, func(arn *string) error {
+			_, err := ann.DescribeBackup(ctx, &dynamodb.DescribeBackupInput{BackupArn: arn})
+			return err
+		}},
+		{"DeleteBackup", backup, func(arn *string) error {
+			_, err := ann.DeleteBackup(ctx, &dynamodb.DeleteBackupInput{BackupArn: arn})
+			return err
+		}},
+		{"RestoreTableFromBackup", backup, func(arn *string) error {
+			_, err := ann.RestoreTableFromBackup(ctx, &dynamodb.RestoreTableFromBackupInput{BackupArn: arn, TargetTableName: aws.String("bbb")})
+			return err
+		}},
+		{"RestoreTableToPointInTime", table, func(arn *string) error {
+			_, err := ann.RestoreTableToPointInTime(ctx, &dynamodb.RestoreTableToPointInTimeInput{
+				SourceTableArn: arn, TargetTableName: aws.String("bbb"), UseLatestRestorableTime: aws.Bool(true),
+			})
+			return err
+		}},
+		{"CreateBackup", table, func(arn *string) error {
+			_, err := ann.CreateBackup(ctx, &dynamodb.CreateBackupInput{TableName: arn, BackupName: aws.String("daily")})
+			return err
+		}},
+		{"UpdateContinuousBackups", table, func(arn *string) error {
+			_, err := ann.UpdateContinuousBackups(ctx, &dynamodb.UpdateContinuousBackupsInput{TableName: arn, PointInTimeRecoverySpecification: spec})
+			return err
+		}},
+		{"GetItem", table, func(arn *string) error {
+			_, err := ann.GetItem(ctx, &dynamodb.GetItemInput{TableName: arn, Key: key("ann")})
+			return err
+		}},
+		{"DescribeTable", table, func(arn *string) error {
+			_, err := ann.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: arn})
+			return err
+		}},
+		{"DeleteTable", table, func(arn *string) error {
+			_, err := ann.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: arn})
+			return err
+		}},
+		{"TagResource", table, func(arn *string) error {
+			_, err := ann.TagResource(ctx, &dynamodb.TagResourceInput{ResourceArn: arn, Tags: tags})
+			return err
+		}},
+		{"UntagResource", table, func(arn *string) error {
+			_, err := ann.UntagResource(ctx, &dynamodb.UntagResourceInput{ResourceArn: arn, TagKeys: []string{"k"}})
+			return err
+		}},
+		{"ListTagsOfResource", table, func(arn *string) error {
+			_, err := ann.ListTagsOfResource(ctx, &dynamodb.ListTagsOfResourceInput{ResourceArn: arn})
+			return err
+		}},
+		{"GetResourcePolicy", table, func(arn *string) error {
+			_, err := ann.GetResourcePolicy(ctx, &dynamodb.GetResourcePolicyInput{ResourceArn: arn})
+			return err
+		}},
+		{"PutResourcePolicy", stream, func(arn *string) error {
+			text := `{"Version":"2012-10-17","Statement":[{"Effect":"Deny","Principal":"*","Action":"dynamodb:*","Resource":"` + *arn + `"}]}`
+			_, err := ann.PutResourcePolicy(ctx, &dynamodb.PutResourcePolicyInput{ResourceArn: arn, Policy: &text})
+			return err
+		}},
+		{"DescribeStream", stream, func(arn *string) error {
+			_, err := streams.DescribeStream(ctx, &dynamodbstreams.DescribeStreamInput{StreamArn: arn})
+			return err
+		}},
+		{"GetShardIterator", stream, func(arn *string) error {
+			_, err := streams.GetShardIterator(ctx, &dynamodbstreams.GetShardIteratorInput{StreamArn: arn, ShardId: shard, ShardIteratorType: "TRIM_HORIZON"})
+			return err
+		}},
+		{"GetRecords", *it.ShardIterator, func(it *string) error {
+			_, err := streams.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: it})
+			return err
+		}},
+	} {
+		if got := denied(test.call(&test.arn)); !strings.Contains(got, "is not authorized to perform: dynamodb:"+test.operation) {
+			t.Errorf("%s of %s: got %q", test.operation, test.arn, got)
+		}
+		end := strings.TrimPrefix(test.arn, tableARN)
+		for _, crafted := range []string{
+			tableARN + "aaa/index/x:table/" + end, tableARN + "aaa/index/x/table/" + end, tableARN + "aaa/../" + end,
+			tableARN + "aaa/stream/x:table/" + end, tableARN + "aaa/backup/x:table/" + end, tableARN + "aaa" + strings.TrimPrefix(end, "secret"),
+		} {
+			if crafted == tableARN+"aaa" {
+				continue // sound, and denied as the policy says
+			}
+			err := test.call(&crafted)
+			if err == nil || strings.Contains(err.Error(), "AccessDenied") {
+				t.Errorf("%s of %s: got %v", test.operation, crafted, err)
+			}
+		}
+	}
+	if _, err := l.root.DescribeBackup(ctx, &dynamodb.DescribeBackupInput{BackupArn: &backup}); err != nil {
+		t.Error(err)
+	}
+	if _, err := l.root.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String("bbb")}); err == nil {
+		t.Error("a table is restored")
+	}
+	want(t, l.readStream("ann", "secret") != "", true)
+}
+
 // TestResourcePoliciesDecide: the policies of a table and of its stream count beside the user's,
 // from the moment in which PutResourcePolicy returns.
 func TestResourcePoliciesDecide(t *testing.T) {

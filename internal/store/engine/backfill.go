@@ -14,8 +14,8 @@ import (
 const (
 	// backfillSlice is the number of items that one step of a backfill handles under their locks.
 	backfillSlice = 256
-	// backfillPause is the pause between a backfill's attempts on a full disk. A backfill grows
-	// data like any write.
+	// backfillPause is the pause between a backfill's attempts on a full disk, since a backfill grows
+	// data like any write. After another error that may pass, it is the first pause.
 	backfillPause = time.Second
 )
 
@@ -60,7 +60,8 @@ func (e *Engine) runBackfills(ctx context.Context) error {
 }
 
 // backfillAll runs one step of each backfill in turn, so that a small table does not wait for a
-// large one. A table with unreadable items keeps its status and does not delay the others.
+// large one. A table with unreadable items keeps its status and does not delay the others. Failed
+// backfills are tried again after a pause.
 func (e *Engine) backfillAll(ctx context.Context) error {
 	failed := map[*Table]bool{}
 	for more := true; more; {
@@ -72,6 +73,9 @@ func (e *Engine) backfillAll(ctx context.Context) error {
 			left, err := t.backfillRound(ctx)
 			switch {
 			case err == nil:
+				if left {
+					e.failedRetry.succeeded()
+				}
 				more = more || left
 			case errors.Is(err, ErrTableNotFound):
 			case ctx.Err() != nil, e.ready() != nil:
@@ -80,8 +84,10 @@ func (e *Engine) backfillAll(ctx context.Context) error {
 				failed[t] = true
 				if isDamage(err) {
 					e.backfillRetry.later(e.life, e.requestBackfill)
+				} else {
+					e.failedRetry.later(e.life, e.requestBackfill)
 				}
-				e.logDamage(err, "a backfill failed; the next start or change of the table tries again", "table", t.Desc().Name)
+				e.logDamage(err, "a backfill failed; it is tried again later", "table", t.Desc().Name)
 			}
 		}
 	}

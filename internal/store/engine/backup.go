@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -21,7 +22,8 @@ import (
 //
 // The row comes first and is marked Creating, then the directory, then the row without the mark. A
 // deletion removes the row first. So a directory without a row, and a row that is Creating, are
-// leftovers of a crash, and the next start removes them.
+// leftovers of a crash, and the next start removes them. A name that is not a backup's ID belongs to
+// the user, and stays.
 //
 // The checkpoint also holds the catalogue, because its clock key is the instant of the backup: every
 // commit in the checkpoint has that instant or an earlier one, and every other commit has it or a
@@ -29,8 +31,9 @@ import (
 
 const (
 	backupsDir = "backups"
-	// backupsMax bounds the number of backups. Each takes some kilobytes of memory, and disk space
-	// for data that the table no longer has.
+	// backupsMax bounds the number of backups that clients make, and separately of those that
+	// deletions make. Each takes some kilobytes of memory, and disk space for data that the table no
+	// longer has.
 	backupsMax = 10_000
 	// restoresMax is the number of tables that may be under restore at once, as at Amazon.
 	restoresMax = 50
@@ -104,7 +107,7 @@ func (e *Engine) CreateBackup(ctx context.Context, namespace, table, name string
 	switch {
 	case err != nil:
 		return nil, err
-	case len(e.backups.byID) >= backupsMax:
+	case len(e.backupsOf(BackupUser)) >= backupsMax:
 		return nil, ErrTooManyBackups
 	case e.full():
 		return nil, ErrDiskFull
@@ -188,17 +191,27 @@ func (e *Engine) removeBackup(batch *kv.Batch, id string) {
 
 // Backups returns all backups, oldest first, once the answer is durable.
 func (e *Engine) Backups() ([]*BackupDesc, error) {
-	e.backups.mu.RLock()
-	list := make([]*BackupDesc, 0, len(e.backups.byID))
 	now := e.Now()
+	list := e.selectBackups(func(b *BackupDesc) bool { return b.shown(now) })
+	return list, e.waitCatalogue(&e.backups.changed)
+}
+
+// backupsOf returns the backups of a kind, oldest first.
+func (e *Engine) backupsOf(kind BackupKind) []*BackupDesc {
+	return e.selectBackups(func(b *BackupDesc) bool { return b.Kind == kind })
+}
+
+// selectBackups returns the wanted backups, oldest first.
+func (e *Engine) selectBackups(wanted func(b *BackupDesc) bool) (list []*BackupDesc) {
+	e.backups.mu.RLock()
 	for _, b := range e.backups.byID {
-		if b.shown(now) {
+		if wanted(b) {
 			list = append(list, b)
 		}
 	}
 	e.backups.mu.RUnlock()
 	slices.SortFunc(list, func(a, b *BackupDesc) int { return cmp.Compare(a.ID, b.ID) })
-	return list, e.waitCatalogue(&e.backups.changed)
+	return list
 }
 
 // Backup returns a backup once the answer is durable, or ErrBackupNotFound.
@@ -263,32 +276,50 @@ func (e *Engine) deleteBackup(id string) error {
 	if err := e.commitNew(func(c *commit) error { e.removeBackup(c.batch, id); return nil }, nil); err != nil {
 		return err
 	}
-	if err := e.kv.RemoveBelow(backupsDir, id); err != nil {
-		e.log.Warn("the files of a deleted backup could not be removed; the next start tries again", "backup", id, "error", err)
-	}
+	e.removeFiles(id)
 	return nil
 }
 
-// loadBackups reads the rows, and removes rows without a directory and directories without a row.
+// removeFiles removes the files of a backup without a row.
+func (e *Engine) removeFiles(id string) {
+	if err := e.kv.RemoveBelow(backupsDir, id); err != nil {
+		e.log.Warn("the files of a deleted backup could not be removed; the next start tries again", "backup", id, "error", err)
+	}
+}
+
+// isBackupID reports whether a name has the form of newBackupID's result.
+func isBackupID(name string) bool {
+	millis, random, ok := strings.Cut(name, "-")
+	return ok && len(millis) == 14 && len(random) == 8 && strings.Trim(millis, "0123456789") == "" && strings.Trim(random, "0123456789abcdef") == ""
+}
+
+// loadBackups reads the rows. It removes complete rows without a directory, incomplete ones, and
+// directories without a row. A fault of the backups does not keep the database closed: Check reports
+// it.
 func (e *Engine) loadBackups() error {
 	names, err := e.kv.ListBelow(backupsDir)
-	if err != nil {
-		return fmt.Errorf("list the backups: %w", err)
+	listed := err == nil
+	if !listed {
+		e.log.Error("the directory of the backups cannot be read; no backup can be made or restored", "directory", e.kv.Below(backupsDir), "error", err)
 	}
+	unreadable := map[string]bool{}
 	b := e.kv.NewBatch()
 	defer b.Close()
 	err = e.eachCatalogue(catBackup, func(key, value []byte) error {
-		row := &BackupDesc{}
-		if err := json.Unmarshal(value, row); err != nil {
-			return corrupt("description of the backup %q: %v", key[2:], err)
+		id, row := string(key[2:]), &BackupDesc{}
+		err := json.Unmarshal(value, row)
+		if err == nil && row.ID != id {
+			err = fmt.Errorf("it describes the backup %q", row.ID)
 		}
 		switch {
-		case string(key[2:]) != row.ID:
-			return corrupt("the description of the backup %s is stored under %q", row.ID, key[2:])
+		case err != nil:
+			e.log.Error("a backup cannot be used, because its description is damaged; its files stay", "backup", id, "directory", e.kv.Below(backupsDir, id), "error", err)
+			unreadable[id], unreadable[row.ID] = true, true
+			return nil
 		case row.Creating:
 			e.log.Warn("a backup that was not finished is removed", "backup", row.ID, "name", row.Name, "table", row.Table.Name)
 		case row.Kind == backupRestore && !e.restoring(row.ID): // a crash at the begin or end of the restore
-		case !slices.Contains(names, row.ID):
+		case listed && !slices.Contains(names, row.ID):
 			e.log.Error("a backup without files is removed", "backup", row.ID, "name", row.Name, "table", row.Table.Name, "directory", e.kv.Below(backupsDir, row.ID))
 		default:
 			e.backups.byID[row.ID] = row
@@ -309,12 +340,12 @@ func (e *Engine) loadBackups() error {
 		}
 	}
 	for _, name := range names {
-		if e.backups.byID[name] != nil {
+		if !isBackupID(name) || unreadable[name] || e.backups.byID[name] != nil {
 			continue
 		}
 		e.log.Warn("the files of a backup that was not finished, or that is deleted, are removed", "directory", e.kv.Below(backupsDir, name))
 		if err := e.kv.RemoveBelow(backupsDir, name); err != nil {
-			return fmt.Errorf("remove the leftover %q: %w", e.kv.Below(backupsDir, name), err)
+			e.log.Warn("the files of a backup could not be removed; the next start tries again", "directory", e.kv.Below(backupsDir, name), "error", err)
 		}
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -367,6 +368,7 @@ func TestBackupAmidWrites(t *testing.T) {
 	const writers = 4
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
+	defer func() { stop(); running.Wait() }()
 	write := func(w, n int) error {
 		up, down := item("pk", fmt.Sprint("up", w), "sk", 1, "n", n), item("pk", fmt.Sprint("down", w), "sk", 1, "n", -n)
 		return d.Write(context.Background(),
@@ -395,6 +397,9 @@ func TestBackupAmidWrites(t *testing.T) {
 		})
 	}
 	for i := range testkit.Size(3, 10) {
+		if t.Failed() {
+			break // a writer has ended
+		}
 		mu.Lock()
 		before := acked
 		mu.Unlock()
@@ -470,7 +475,12 @@ func TestBackupLeftovers(t *testing.T) {
 	kept, copied := d.backup("events"), d.backup("events")
 	d.close()
 	at := func(name string) string { return dir.fs.PathJoin(dir.fs.PathJoin("data", backupsDir), name) }
-	if err := errors.Join(dir.fs.RemoveAll(at(copied.ID)), dir.fs.MkdirAll(at("stray"), 0o700), dir.fs.MkdirAll(at("00000000000001-00000001"), 0o700)); err != nil {
+	strays := []string{"stray", "files", "0000000000001-00000001", "00000000000001-0000000g", "00000000000001-0000000A"}
+	var failed error
+	for _, name := range append(strays, "00000000000001-00000001", "00000000000002-0123abcd") {
+		failed = errors.Join(failed, dir.fs.MkdirAll(at(name), 0o700))
+	}
+	if err := errors.Join(failed, dir.fs.RemoveAll(at(copied.ID))); err != nil {
 		t.Fatal(err)
 	}
 	unfinished := BackupDesc{ID: "00000000000001-00000001", Name: "unfinished", Creating: true}
@@ -482,15 +492,92 @@ func TestBackupLeftovers(t *testing.T) {
 		t.Errorf("backups: %v, %v", list, err)
 	}
 	names, err := dir.fs.List("data/" + backupsDir)
-	if err != nil || len(names) != 1 {
+	want := append(strays, kept.ID)
+	slices.Sort(want)
+	slices.Sort(names)
+	if err != nil || !slices.Equal(names, want) {
 		t.Errorf("directories: %v, %v", names, err)
 	}
-	for _, text := range []string{"a backup that was not finished is removed", "a backup without files is removed", "stray"} {
+	for _, text := range []string{"a backup that was not finished is removed", "a backup without files is removed", "00000000000002-0123abcd"} {
 		if !strings.Contains(logged(log, &logText), text) {
 			t.Errorf("the log lacks %q", text)
 		}
 	}
 	d.restore(kept, "again")
+	d.verify()
+}
+
+// A description that does not decode costs its backup only: the database opens, the other backups
+// can be used, the files stay, and Check reports it.
+func TestBackupUnreadableRow(t *testing.T) {
+	var logText bytes.Buffer
+	log := &lockedWriter{w: &logText}
+	dir := newDirectory(func(o *Options) { o.Logger = slog.New(slog.NewTextHandler(log, nil)) })
+	d := dir.open(t)
+	d.put(d.table("events"), item("pk", "a", "sk", 1))
+	sound, garbled, moved := d.backup("events"), d.backup("events"), d.backup("events")
+	d.close()
+	editStore(t, dir, func(b *kv.Batch) {
+		b.Set(backupKey(garbled.ID), []byte("{"))
+		b.Delete(backupKey(moved.ID))
+		setJSON(b, backupKey("elsewhere"), moved)
+	})
+	for range 2 {
+		d = dir.open(t)
+		list, err := d.Backups()
+		if err != nil || len(list) != 1 || list[0].ID != sound.ID {
+			t.Errorf("backups: %v, %v", list, err)
+		}
+		d.close()
+		if names, err := dir.fs.List("data/" + backupsDir); err != nil || len(names) != 3 {
+			t.Errorf("directories: %v, %v", names, err)
+		}
+	}
+	if text := logged(log, &logText); strings.Count(text, "its description is damaged") != 4 || !strings.Contains(text, garbled.ID) {
+		t.Errorf("the log says\n%s", text)
+	}
+	var faults []string
+	if err := Check(context.Background(), dir.fs, "data", func(_, _ int64) {}, func(f Fault) { faults = append(faults, f.String()) }); err != nil || len(faults) != 2 {
+		t.Errorf("check finds %q, %v", faults, err)
+	}
+}
+
+// A file in place of the directory of the backups does not keep the database closed. Its backups are
+// there again once the directory is.
+func TestBackupsNoDirectory(t *testing.T) {
+	directory := t.TempDir()
+	at := filepath.Join(directory, backupsDir)
+	dir := newDirectory(func(o *Options) { o.Dir, o.FS = directory, nil })
+	d := dir.open(t)
+	d.put(d.table("events"), item("pk", "a", "sk", 1))
+	b := d.backup("events")
+	d.close()
+	if err := errors.Join(os.Rename(at, at+".away"), os.WriteFile(at, []byte("notes"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	d = dir.open(t)
+	if _, err := d.CreateBackup(context.Background(), "default", "events", "daily"); err == nil || !strings.Contains(err.Error(), at+": not a directory") {
+		t.Errorf("a backup without a directory: %v", err)
+	}
+	if _, err := d.beginRestore(b, "again"); err != nil {
+		t.Fatal(err)
+	}
+	d.advance(0)
+	if _, err := d.TableToDescribe("default", "again"); err != ErrTableNotFound {
+		t.Errorf("the table of a restore without files: %v", err)
+	}
+	d.verify()
+	d.close()
+	var faults []string
+	err := Check(context.Background(), nil, directory, func(_, _ int64) {}, func(f Fault) { faults = append(faults, f.String()) })
+	if text := strings.Join(faults, "\n"); err != nil || !strings.Contains(text, "the directory of the backups cannot be read") || !strings.Contains(text, "the files of its backup "+b.ID) {
+		t.Errorf("check finds %s, %v", text, err)
+	}
+	if err := errors.Join(os.Remove(at), os.Rename(at+".away", at)); err != nil {
+		t.Fatal(err)
+	}
+	d = dir.open(t)
+	d.restore(b, "again")
 	d.verify()
 }
 

@@ -324,9 +324,9 @@ func setJSON(b *kv.Batch, key []byte, desc any) {
 
 // Alter changes a table's description. change edits a copy: TTL.Attribute (empty: off), TTL.Expiry,
 // Stream.ViewType (empty: off), Stream.Shards, History.Days (0: off), API, and Indexes, where it adds
-// entries with ID 0 or removes entries. The engine derives the TTL generation, the stream, the backfills, the indexes'
-// numbers and the policy's revision. An added index is Building until a backfill has added an entry
-// for every item.
+// entries with ID 0 or removes entries. The engine derives the TTL generation, the stream, the
+// backfills, the indexes' numbers and the policy's revision. An added index is Building until a
+// backfill has added an entry for every item.
 //
 // Alter returns an error of change unchanged, and then alters nothing. For an added index it may
 // return ErrDiskFull or ErrIndexesUsedUp.
@@ -430,11 +430,22 @@ func (e *Engine) DropTable(ctx context.Context, namespace, name string, allow fu
 		return nil, err
 	}
 	defer e.leave()
-	e.catalogue.changing.Lock()
-	defer e.catalogue.changing.Unlock()
 	t, err := e.Table(namespace, name)
 	if err != nil {
 		return nil, err
+	}
+	var stats TableStats
+	if t.Desc().History.Days != 0 { // its backup shows its size; no other change waits for the count
+		if stats, err = t.Stats(ctx); err != nil {
+			return nil, err
+		}
+	}
+	e.catalogue.changing.Lock()
+	defer e.catalogue.changing.Unlock()
+	if now, err := e.Table(namespace, name); err != nil {
+		return nil, err
+	} else if now != t { // dropped, and another one created
+		return nil, ErrTableNotFound
 	}
 	d := t.Desc() // stable: this call holds changing
 	if allow != nil {
@@ -442,7 +453,7 @@ func (e *Engine) DropTable(ctx context.Context, namespace, name string, allow fu
 			return nil, err
 		}
 	}
-	last, err := e.backUpDeleted(ctx, t, d)
+	last, err := e.backUpDeleted(d, stats)
 	if err != nil {
 		return nil, err
 	}

@@ -126,6 +126,9 @@ func Check(ctx context.Context, fs kv.FS, dir string, progress func(done, total 
 	if err := c.all(); err != nil {
 		return err
 	}
+	if err := files.CheckBelow(backupsDir); err != nil {
+		report(Fault{File: backupsDir, Offset: -1, Fault: "the directory of the backups cannot be read: " + err.Error()})
+	}
 	for _, b := range c.backups {
 		if err := checkBackup(ctx, files, b, report); err != nil {
 			return err

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -294,9 +295,10 @@ const (
 // retry decides when background work returns to the keys that it skipped: after a pause of real
 // time that doubles with each failure.
 type retry struct {
-	reached  atomic.Bool // it is time
-	pending  atomic.Bool // a timer is set
-	failures int         // in a row; touched by one goroutine
+	reached  atomic.Bool   // it is time
+	pending  atomic.Bool   // a timer is set
+	first    time.Duration // the shortest pause; 0: retryFirst
+	failures int           // in a row; touched by one goroutine
 }
 
 // due reports whether it is time to try again.
@@ -308,7 +310,7 @@ func (r *retry) later(life context.Context, wake func()) {
 	if r.pending.Swap(true) {
 		return
 	}
-	wait := min(retryFirst<<min(r.failures, 10), retryMost)
+	wait := min(cmp.Or(r.first, retryFirst)<<min(r.failures, 10), retryMost)
 	r.failures++
 	timer := clock.AfterFunc(wait, func() {
 		r.pending.Store(false)

@@ -17,7 +17,7 @@ const (
 // batch that drops the table, so a crash leaves either the table or the backup. It returns nil for a
 // table without a history, and on a full disk, since the deletion makes room. The caller holds
 // changing.
-func (e *Engine) backUpDeleted(ctx context.Context, t *Table, d *TableDesc) (*BackupDesc, error) {
+func (e *Engine) backUpDeleted(d *TableDesc, stats TableStats) (*BackupDesc, error) {
 	if d.History.Days == 0 {
 		return nil, nil
 	}
@@ -28,12 +28,11 @@ func (e *Engine) backUpDeleted(ctx context.Context, t *Table, d *TableDesc) (*Ba
 		full(e.FullReason())
 		return nil, nil
 	}
-	stats, err := t.Stats(ctx)
-	if err != nil {
+	if err := e.makeRoomForDeleted(); err != nil {
 		return nil, err
 	}
 	b := &BackupDesc{Name: d.Name + deletedBackup, Kind: BackupDeleted, Items: stats.Items, Bytes: stats.Bytes, Table: *d.clone()}
-	err = e.beginBackup(b, nil, spaceItems)
+	err := e.beginBackup(b, nil, spaceItems)
 	if errors.Is(err, ErrDiskFull) {
 		full(err)
 		return nil, nil
@@ -45,14 +44,29 @@ func (e *Engine) backUpDeleted(ctx context.Context, t *Table, d *TableDesc) (*Ba
 	return b, nil
 }
 
+// makeRoomForDeleted removes the oldest backup of a deleted table if there are as many as may be. The
+// caller holds changing.
+func (e *Engine) makeRoomForDeleted() error {
+	deleted := e.backupsOf(BackupDeleted)
+	if len(deleted) < backupsMax {
+		return nil
+	}
+	for _, b := range deleted {
+		if !e.restoring(b.ID) {
+			e.log.Warn("the oldest backup of a deleted table is removed early, because there are too many", "backup", b.ID, "table", b.Table.Name, "most", backupsMax)
+			return e.deleteBackup(b.ID)
+		}
+	}
+	return nil
+}
+
 // backupExpirer removes backups that have expired. It is a source of the due queue.
 type backupExpirer struct{ e *Engine }
 
-// Drain removes the backups that have expired by now. One in use stays until its restore has ended.
+// Drain has the backups removed that have expired by now. That may wait for a checkpoint and takes
+// disk time, so it happens outside the queue. A backup in use stays until its restore has ended.
 func (x backupExpirer) Drain(_ context.Context, now int64) (next int64, err error) {
 	e := x.e
-	e.catalogue.changing.Lock()
-	defer e.catalogue.changing.Unlock()
 	e.backups.mu.RLock()
 	var expired []string
 	left := Never
@@ -68,10 +82,45 @@ func (x backupExpirer) Drain(_ context.Context, now int64) (next int64, err erro
 		}
 	}
 	e.backups.mu.RUnlock()
-	for _, id := range expired {
-		if err := e.deleteBackup(id); err != nil {
-			return 0, err
-		}
+	if len(expired) > 0 {
+		done := e.activity.Begin()
+		e.background.Go(func() {
+			defer done()
+			for _, id := range expired {
+				x.remove(id, Instant(now))
+			}
+		})
 	}
 	return int64(left), nil
+}
+
+// remove removes an expired backup, unless it is in use or gone. A failed store ends the database
+// anyway, so there is no other attempt after an error.
+func (x backupExpirer) remove(id string, now Instant) {
+	e := x.e
+	removed, err := e.removeUnused(id)
+	switch {
+	case err != nil:
+		if e.ready() == nil {
+			e.log.Error("an expired backup could not be removed; the next start tries again", "backup", id, "error", err)
+		}
+	case removed:
+		e.removeFiles(id)
+	default:
+		e.expiring.Wake(int64(now + trimEvery))
+	}
+}
+
+// removeUnused removes a backup's row and reports whether it did, which it does not during a restore
+// from it.
+func (e *Engine) removeUnused(id string) (removed bool, err error) {
+	e.catalogue.changing.Lock()
+	defer e.catalogue.changing.Unlock()
+	if _, err := e.anyBackup(id); err == ErrBackupNotFound {
+		return true, nil
+	}
+	if e.restoring(id) {
+		return false, nil
+	}
+	return true, e.commitNew(func(c *commit) error { e.removeBackup(c.batch, id); return nil }, nil)
 }

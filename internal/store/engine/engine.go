@@ -116,7 +116,9 @@ type Engine struct {
 	// holds a request to run all backfills: the function to call when they have ended
 	backfills     chan func()
 	backfillRetry retry // of the backfills that met a damaged file
+	failedRetry   retry // of the backfills that met another error
 	openSources   int   // of restores; touched by runBackfills only
+	sourceAwaited bool  // a restore waits until another one closes its source; touched by runBackfills only
 	backfillItems int   // backfillSlice, except in tests that need many steps
 
 	calls    calls
@@ -148,6 +150,7 @@ func Open(opts Options) (*Engine, error) {
 		failed: make(chan struct{}), reaping: make(chan struct{}, reapAhead),
 	}
 	e.snapshot = store.NewSnapshot
+	e.failedRetry.first = backfillPause
 	e.calls.last = make(chan struct{}, 1)
 	e.durable.cond.L = &e.durable.mu
 	e.catalogue.tables = map[tableName]*Table{}

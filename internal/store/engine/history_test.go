@@ -386,9 +386,93 @@ func TestDeletedTableBackup(t *testing.T) {
 	d.verify()
 }
 
+// Expiries do not wait for a backup that expires at the same time, even while its removal waits for a
+// checkpoint.
+func TestExpiredBackupDelaysNothing(t *testing.T) {
+	reaps := make(chan Reap, 10)
+	d := newDirectory(func(o *Options) { o.OnReap = func(r Reap) { reaps <- r } }).open(t)
+	d.put(d.table("gone"), item("pk", "a", "sk", 1))
+	d.keepHistory("gone", 1)
+	if _, err := d.DropTable(context.Background(), "default", "gone", nil); err != nil {
+		t.Fatal(err)
+	}
+	d.put(d.table("events"), item("pk", "a", "sk", 1, "ttl", unix(35*24*time.Hour+time.Second)))
+	d.catalogue.changing.Lock() // as a checkpoint does
+	if err := d.clock.Advance(35 * 24 * time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(50 * time.Millisecond)
+	if err := d.clock.Advance(2 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-reaps:
+	case <-time.After(10 * time.Second):
+		t.Error("an expiry waits for an expired backup")
+	}
+	d.catalogue.changing.Unlock()
+	d.advance(0)
+	if names, err := d.kv.ListBelow(backupsDir); err != nil || len(names) != 0 {
+		t.Errorf("its files: %v, %v", names, err)
+	}
+	d.verify()
+}
+
+// The deletion of a table counts its items without the lock of the catalogue.
+func TestDeletedTableCount(t *testing.T) {
+	d := openMemory(t)
+	tab := d.table("events")
+	d.put(tab, item("pk", "a", "sk", 1))
+	d.keepHistory("events", 1)
+	tab.count.Lock()
+	dropped := make(chan error, 1)
+	go func() {
+		_, err := d.DropTable(context.Background(), "default", "events", nil)
+		dropped <- err
+	}()
+	time.Sleep(50 * time.Millisecond)
+	if d.catalogue.changing.TryLock() {
+		d.catalogue.changing.Unlock()
+	} else {
+		t.Error("the count holds the lock of the catalogue")
+	}
+	tab.count.Unlock()
+	if err := <-dropped; err != nil {
+		t.Fatal(err)
+	}
+	if list, err := d.Backups(); err != nil || len(list) != 1 || list[0].Items != 1 {
+		t.Errorf("backups: %v, %v", list, err)
+	}
+}
+
+// Backups of deleted tables have a bound of their own: at it the oldest one that is not in use is
+// removed.
+func TestTooManyDeleted(t *testing.T) {
+	d := openMemory(t)
+	d.table("events")
+	d.keepHistory("events", 1)
+	user := d.backup("events")
+	id := func(i int) string { return fmt.Sprintf("%014d-%08x", i, i) }
+	d.backups.mu.Lock()
+	for i := range backupsMax {
+		d.backups.byID[id(i)] = &BackupDesc{ID: id(i), Kind: BackupDeleted, Expires: Never}
+	}
+	d.backups.mu.Unlock()
+	d.backup("events")
+	if _, err := d.DropTable(context.Background(), "default", "events", nil); err != nil {
+		t.Fatal(err)
+	}
+	list := d.backupsOf(BackupDeleted)
+	if len(list) != backupsMax || list[0].ID != id(1) || list[len(list)-1].Table.Name != "events" {
+		t.Errorf("%d backups, from %s", len(list), list[0].ID)
+	}
+	if _, err := d.Backup(user.ID); err != nil {
+		t.Error(err)
+	}
+}
+
 // A restore to an instant has all of a batch or nothing of it, also amid writes. Each batch counts
-// one item up and another one down, and the clock
-// stands still for each.
+// one item up and another one down, and the clock stands still for each.
 func TestHistoryAmidWrites(t *testing.T) {
 	d := newDirectory().open(t)
 	tab := d.table("events", func(td *TableDesc) { td.TTL = TTLDesc{} })
@@ -406,6 +490,7 @@ func TestHistoryAmidWrites(t *testing.T) {
 	}
 	points := make(chan point, 1)
 	ended := make(chan struct{})
+	defer func() { stop(); <-ended }()
 	go func() {
 		defer close(ended)
 		for n := 1; ctx.Err() == nil; n++ {
@@ -424,7 +509,12 @@ func TestHistoryAmidWrites(t *testing.T) {
 		}
 	}()
 	for i := range testkit.Size(3, 10) {
-		p := <-points
+		var p point
+		select {
+		case p = <-points:
+		case <-ended:
+			t.Fatal("the writer has ended")
+		}
 		name := fmt.Sprint("again", i)
 		if _, err := d.beginRestoreTo("events", p.at, name); err != nil {
 			t.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -109,9 +108,6 @@ func (e *Engine) endToInstant(d *TableDesc) error {
 // undoStep applies one slice of history records. It reports whether no record was left.
 func (t *Table) undoStep(d *TableDesc) (done bool, err error) {
 	before, last, err := t.undoSlice(d)
-	if isDamage(err) {
-		return false, fmt.Errorf("%w: %w", errRestoreFailed, err)
-	}
 	if err != nil || last == nil {
 		return err == nil, err
 	}
@@ -147,6 +143,7 @@ func (t *Table) undoSlice(d *TableDesc) (before map[string][]byte, last []byte, 
 	if ok {
 		upper = append(appendTablePrefix(nil, spaceHistory, id), after...)
 	}
+	defer func() { err = damagedSource(err) }() // from here on only the source is read
 	it := t.source.store.NewIter(appendHistoryKey(nil, id, t.source.at+1, 0), upper)
 	defer it.Close()
 	before = map[string][]byte{}
@@ -172,7 +169,7 @@ func (t *Table) undoSlice(d *TableDesc) (before map[string][]byte, last []byte, 
 func (t *Table) putBack(b *kv.Batch, d *TableDesc, suffix, stored []byte) error {
 	k, err := d.keyFromSuffix(suffix)
 	if err != nil {
-		return err
+		return damagedSource(err)
 	}
 	var nowHeader, wasHeader header
 	var now, was dynamo.Item
@@ -187,7 +184,7 @@ func (t *Table) putBack(b *kv.Batch, d *TableDesc, suffix, stored []byte) error 
 	}
 	if len(stored) > 0 {
 		if wasHeader, was, err = splitStored(stored); err != nil {
-			return err
+			return damagedSource(err)
 		}
 		if t.source.d.expired(wasHeader, t.source.at) {
 			was = nil

@@ -35,11 +35,20 @@ type source struct {
 }
 
 // sourcesMax bounds the backups that are open at once, and with them the memory for the log that
-// each of them replays. Further restores wait.
+// each of them replays. Further restores wait until one of them is closed.
 const sourcesMax = 2
 
 // errRestoreFailed marks errors that end a restore for good.
 var errRestoreFailed = errors.New("the backup cannot be read")
+
+// damagedSource marks an error that comes from a source, if it is about damage, as errRestoreFailed.
+// Damage of the store that holds the new table may be tried again.
+func damagedSource(err error) error {
+	if isDamage(err) {
+		return fmt.Errorf("%w: %w", errRestoreFailed, err)
+	}
+	return err
+}
 
 // checkRestore checks that a restore may begin. The caller holds catalogue.changing.
 func (e *Engine) checkRestore(id string) error {
@@ -60,9 +69,11 @@ func (e *Engine) checkRestore(id string) error {
 
 // restoreRound copies the next items, or ends the restore. It reports whether another round is
 // needed. If the backup is damaged, it removes the table: a part of a backup must not pass for all.
+// After any other error the restore may continue, and meanwhile its source is closed.
 func (t *Table) restoreRound(ctx context.Context, d *TableDesc) (more bool, err error) {
 	if t.source == nil && t.e.openSources >= sourcesMax {
-		return true, ctx.Err()
+		t.e.sourceAwaited = true
+		return false, ctx.Err()
 	}
 	done, err := t.restoreStep(d)
 	if done && err == nil && d.Restore.ToInstant {
@@ -74,6 +85,7 @@ func (t *Table) restoreRound(ctx context.Context, d *TableDesc) (more bool, err 
 		t.e.log.Error("a restore has failed, and its table is removed", "table", d.Name, "backup", d.Restore.Backup, "error", err)
 		return false, t.abandonRestore(d)
 	case err != nil:
+		t.closeSource()
 		return false, err
 	case done:
 		t.closeSource()
@@ -109,7 +121,8 @@ func (t *Table) openSource(d *TableDesc) error {
 	return err
 }
 
-// closeSource closes the backup of a restore, if it is open.
+// closeSource closes the backup of a restore, if it is open. If another restore waits for that, it
+// asks for the backfills again.
 func (t *Table) closeSource() {
 	if t.source == nil {
 		return
@@ -121,6 +134,10 @@ func (t *Table) closeSource() {
 	}
 	t.source = nil
 	t.e.openSources--
+	if t.e.sourceAwaited {
+		t.e.sourceAwaited = false
+		t.e.requestBackfill()
+	}
 }
 
 // restoreStep copies one slice of items. It reports whether no item was left.
@@ -133,9 +150,6 @@ func (t *Table) restoreStep(d *TableDesc) (done bool, err error) {
 	b := t.e.kv.NewBatch()
 	defer t.e.release(b)
 	last, err := t.copySlice(b, d)
-	if isDamage(err) {
-		return false, fmt.Errorf("%w: %w", errRestoreFailed, err)
-	}
 	if err != nil || last == nil {
 		return err == nil, err
 	}
@@ -163,6 +177,7 @@ func (t *Table) copySlice(b *kv.Batch, d *TableDesc) (last []byte, err error) {
 	if ok {
 		lower = append(append(lower, after...), 0)
 	}
+	defer func() { err = damagedSource(err) }() // from here on only the source is read
 	it := t.source.store.NewIter(lower, upper)
 	defer it.Close()
 	for ok, n := it.First(), 0; ok && n < t.e.backfillItems && b.Size() < sliceBytes; ok, n = it.Next(), n+1 {

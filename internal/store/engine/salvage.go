@@ -24,7 +24,8 @@ const salvageBatch = 1 << 20
 // Salvage copies every readable part of a directory into a new one, which must be missing or empty.
 // The source stays unchanged. Items and stream records are copied; index entries, deadline entries
 // and low-water marks are derived from the items. Salvage calls lost with each part that is missing
-// or may be old, and with each backup and history: those are not copied. The clock of the new database starts at now or later.
+// or may be old, and with each backup and history: those are not copied. The clock of the new
+// database starts at now or later.
 func Salvage(ctx context.Context, fs kv.FS, dir, to string, now Instant, progress func(done, total int64), lost func(Fault)) (tables []Salvaged, err error) {
 	files, err := kv.OpenStopped(fs, dir)
 	if err != nil {

@@ -2,7 +2,9 @@ package kv
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"syscall"
 )
 
 // The store's directory may have subdirectories, which hold checkpoints of it. The store itself
@@ -42,7 +44,22 @@ func (s *Stopped) Below(names ...string) (*Stopped, error) {
 	for _, name := range names {
 		path = s.fs.PathJoin(path, name)
 	}
-	return OpenStopped(s.fs, path)
+	stopped, err := OpenStopped(s.fs, path)
+	return stopped, markMissing(err)
+}
+
+// CheckBelow returns an error if a subdirectory exists and cannot be listed.
+func (s *Stopped) CheckBelow(name string) error {
+	_, err := s.fs.List(s.fs.PathJoin(s.dir, name))
+	return ignoreMissing(err)
+}
+
+// markMissing marks the error for a path that has a file in place of a directory as os.ErrNotExist.
+func markMissing(err error) error {
+	if errors.Is(err, syscall.ENOTDIR) {
+		return fmt.Errorf("%w: %w", os.ErrNotExist, err)
+	}
+	return err
 }
 
 // belowCacheBytes is the block cache of a checkpoint, which is read once and in order.
@@ -54,7 +71,7 @@ func (db *DB) OpenBelow(names ...string) (*ReadOnly, error) {
 	dir := db.Below(names...)
 	stopped, err := OpenStopped(db.opts.FS, dir)
 	if err != nil {
-		return nil, openError(dir, err)
+		return nil, openError(dir, markMissing(err))
 	}
 	if len(stopped.faults) > 0 {
 		return nil, errors.Join(&DamageError{Dir: dir, Faults: stopped.faults}, stopped.Close())

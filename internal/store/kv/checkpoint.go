@@ -16,7 +16,8 @@ type Span struct{ Start, End []byte }
 // Checkpoint writes the store's state at one instant into a new directory on the same file system.
 // The state holds every write whose Wait returned before the call. Writers do not wait: the tables
 // are hard links, and only the log and the MANIFEST are copied. With spans, the directory has only
-// the tables that overlap one of them, and keys outside all spans mean nothing. Open and OpenStopped
+// the tables that overlap one of them, and keys outside all spans mean nothing; the memtable is
+// flushed before, if that works within some seconds, so that the log is short. Open and OpenStopped
 // accept it. It is durable when Checkpoint returns. After an error it is gone, unless it was there
 // before the call.
 func (db *DB) Checkpoint(dir string, spans ...Span) error {
@@ -37,10 +38,13 @@ func (db *DB) checkpoint(dir string, spans []Span) error {
 	if err := makeDirectories(db.opts.FS, parent); err != nil {
 		return err
 	}
-	if db.opts.Durability == Memory { // there is no log
+	switch {
+	case db.opts.Durability == Memory: // there is no log
 		if err := db.Flush(); err != nil {
 			return err
 		}
+	case len(spans) > 0: // the log has keys outside them too
+		db.shortenLog()
 	}
 	// In Async mode acknowledged writes may not have reached the log's file.
 	options := []pebble.CheckpointOption{pebble.WithFlushedWAL()}

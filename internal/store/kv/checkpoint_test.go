@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -36,6 +37,36 @@ func openCheckpoint(t *testing.T, fsys FS, dir string) *ReadOnly {
 		}
 	})
 	return r
+}
+
+// A checkpoint of some spans has no log of what lies outside.
+func TestCheckpointShortLog(t *testing.T) {
+	t.Parallel()
+	opts := Options{Dir: t.TempDir()}
+	db := open(t, opts)
+	for i := range 100 {
+		mustWrite(t, db, fmt.Sprintf("z%d=%s", i, strings.Repeat("x", 10_000)))
+	}
+	mustWrite(t, db, "a=1")
+	dir := filepath.Join(opts.Dir, "backups", "one")
+	if err := db.Checkpoint(dir, Span{[]byte("a"), []byte("b")}); err != nil {
+		t.Fatal(err)
+	}
+	logs, err := filepath.Glob(filepath.Join(dir, "*.log"))
+	if err != nil || len(logs) == 0 {
+		t.Fatal(logs, err)
+	}
+	for _, name := range logs {
+		if info, err := os.Stat(name); err != nil || info.Size() > 10_000 {
+			t.Errorf("%s has %d bytes, %v", name, info.Size(), err)
+		}
+	}
+	r := openCheckpoint(t, nil, dir)
+	if _, closer, err := r.Get([]byte("a")); err != nil {
+		t.Error(err)
+	} else if err := closer.Close(); err != nil {
+		t.Error(err)
+	}
 }
 
 // A checkpoint has what was written before it, in tables and in the log, and nothing later.

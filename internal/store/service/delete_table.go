@@ -8,7 +8,8 @@ import (
 )
 
 // DeleteTable deletes a table and its contents at once. Its stream stays readable for the retention
-// time. A table with point-in-time recovery leaves a SYSTEM backup. The answer does not count the items.
+// time. A table with point-in-time recovery leaves a SYSTEM backup. The answer does not count the
+// items.
 func (s *Service) DeleteTable(ctx context.Context, in *TableNameInput) (*TableDescription, error) {
 	ref, err := controlTable(in.TableName)
 	if err != nil {

@@ -40,11 +40,16 @@ func backupID(arn string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	_, id, _ := strings.Cut(resource, backupPath)
-	return id, nil
+	parts := strings.Split(resource, "/")
+	if len(parts) != 4 {
+		return "", nil
+	}
+	return parts[3], nil
 }
 
-// isBackupOf reports whether an ARN names the backup and its table.
+// isBackupOf reports whether an ARN names the backup and its table, and nothing else: policies match
+// its whole resource.
 func isBackupOf(b *engine.BackupDesc, arn string) bool {
-	return strings.HasSuffix(arn, ":table/"+b.Table.Name+backupPath+b.ID)
+	resource, err := arnResource(arn)
+	return err == nil && resource == "table/"+b.Table.Name+backupPath+b.ID
 }

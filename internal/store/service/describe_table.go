@@ -9,7 +9,8 @@ import (
 
 // The states of a table or a global index in answers. A change is complete when it is answered,
 // except an added index: it stays CREATING until it is built, and its table is ACTIVE meanwhile, as
-// at AWS. A table that is restored from a backup is CREATING until it has all items. The other states occur only in the answer to a change.
+// at AWS. A table that is restored from a backup is CREATING until it has all items. The other states
+// occur only in the answer to a change.
 const (
 	statusActive   = "ACTIVE"
 	statusCreating = "CREATING"
