@@ -18,7 +18,7 @@ import (
 
 type backupCommand struct {
 	To    string `help:"Directory or s3://bucket/prefix with the backups of one database." required:"" placeholder:"PLACE"`
-	Data  string `help:"Directory of a database that no server uses. Default: the server at --endpoint." placeholder:"DIR"`
+	Data  string `help:"Directory of a database that no server uses, in place of the server at --endpoint." placeholder:"DIR"`
 	Every *span  `help:"Go on: make a backup each time that this has passed." placeholder:"TIME"`
 	Keep  int    `help:"Remove all but the newest backups of this database, so many. 0 keeps all." placeholder:"N"`
 	JSON  bool   `name:"json" help:"Print each backup as a JSON line."`
@@ -47,8 +47,6 @@ func (c backupCommand) check() error {
 		return misused(fmt.Errorf("--keep %d is negative", c.Keep), "for example --keep 24; 0 keeps all")
 	case c.Every != nil && time.Duration(*c.Every) < backupEveryLeast:
 		return misused(fmt.Errorf("--every %s is less than a second", time.Duration(*c.Every)), "for example --every 1h")
-	case c.Data != "" && c.Endpoint != "":
-		return misused(errors.New("--data and --endpoint are two databases"), "use --endpoint for a database that a server uses, and --data for another")
 	case c.Data == "" && c.url("DYNAMODB") == endpointAWS:
 		return misused(errors.New("mayfly cannot back up Amazon's service"), "copy a table to files with mayfly export")
 	}

@@ -279,7 +279,6 @@ func TestBackupErrors(t *testing.T) {
 		{"backup", exitUsage, "missing flag: --to=PLACE"},
 		{"backup --to " + place + " --keep -1", exitUsage, "--keep -1 is negative"},
 		{"backup --to " + place + " --every 1ms", exitUsage, "--every 1ms is less than a second"},
-		{"backup --to " + place + " --data x --endpoint " + s.url, exitUsage, "--data and --endpoint are two databases"},
 		{"backup --to " + place + " --endpoint aws --region us-east-1", exitUsage, "cannot back up Amazon's service\n  next: copy a table to files with mayfly export"},
 		{"backup --to " + place + " --data " + filepath.Join(root, "none"), exitError, "no such file or directory\n  next: give the directory that mayfly serve uses as --data"},
 		{"backup --to " + place + " --data " + full, exitError, "not mayfly's: notes"},
