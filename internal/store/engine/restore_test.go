@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -137,51 +136,4 @@ func TestRestoreClosesSource(t *testing.T) {
 		d.stop = func() error { return nil }
 		d.close()
 	})
-}
-
-// Damage of the store that holds the new table does not end its restore: the table stays, and the
-// restore is tried again.
-func TestRestoreInDamagedStore(t *testing.T) {
-	dir := newDirectory()
-	d := dir.open(t)
-	tab := d.table("events")
-	for i := range 10 {
-		d.put(tab, item("pk", fmt.Sprint(i), "sk", 1, "g", "x"))
-	}
-	b := d.backup("events")
-	if err := d.stop(); err != nil {
-		t.Fatal(err)
-	}
-	d.stop = func() error { return nil }
-	d.backfillItems = 3
-	again, err := d.beginRestore(b, "again")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := again.restoreRound(t.Context(), again.Desc()); err != nil {
-		t.Fatal(err)
-	}
-	before, err := dir.fs.List("data")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := d.kv.Flush(); err != nil { // its position is in a new file, which nothing has read
-		t.Fatal(err)
-	}
-	after, err := dir.fs.List("data")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range after {
-		if strings.HasSuffix(name, ".sst") && !slices.Contains(before, name) {
-			(&damagedDir{t: t, fs: dir.fs}).flip(name, 30)
-		}
-	}
-	_, err = again.restoreRound(t.Context(), again.Desc())
-	if !isDamage(err) || errors.Is(err, errRestoreFailed) || again.source != nil {
-		t.Errorf("got %v", err)
-	}
-	if desc, err := again.live(); err != nil || !desc.Restore.Running {
-		t.Errorf("the table under restore: %v", err)
-	}
 }
