@@ -78,12 +78,15 @@ func (d dir) walk(parent, prefix string, names *[]string) error {
 			if err := d.walk(name, prefix, names); err != nil {
 				return err
 			}
-		case !entry.IsDir() && strings.HasPrefix(name, prefix) && !hidden(entry):
+		case !entry.IsDir() && strings.HasPrefix(name, prefix) && !hidden(entry) && entry.Type()&notFiles == 0:
 			*names = append(*names, name)
 		}
 	}
 	return nil
 }
+
+// notFiles are the types of entries that are neither files nor links to one: to open one may block.
+const notFiles = fs.ModeNamedPipe | fs.ModeSocket | fs.ModeDevice | fs.ModeCharDevice | fs.ModeIrregular
 
 // hidden reports whether readers ignore an entry.
 func hidden(entry fs.DirEntry) bool { return strings.HasPrefix(entry.Name(), ".") }
@@ -180,4 +183,43 @@ func (d dir) Remove(_ context.Context, name string) error {
 		return nil
 	}
 	return err
+}
+
+// Below returns the files of a store below a folder, without the folder in their names. Without a
+// folder it returns the store.
+func Below(s Store, folder string) Store {
+	folder = strings.Trim(folder, "/")
+	if folder == "" {
+		return s
+	}
+	return below{s, folder + "/"}
+}
+
+type below struct {
+	whole  Store
+	folder string // ends with a slash
+}
+
+func (b below) List(ctx context.Context, prefix string) ([]string, error) {
+	names, err := b.whole.List(ctx, b.folder+prefix)
+	for i, name := range names {
+		names[i] = strings.TrimPrefix(name, b.folder)
+	}
+	return names, err
+}
+
+func (b below) Open(ctx context.Context, name string) (File, error) {
+	return b.whole.Open(ctx, b.folder+name)
+}
+
+func (b below) Put(ctx context.Context, name string, write func(io.Writer) error) error {
+	return b.whole.Put(ctx, b.folder+name, write)
+}
+
+func (b below) Remove(ctx context.Context, name string) error {
+	return b.whole.Remove(ctx, b.folder+name)
+}
+
+func (b below) String() string {
+	return strings.TrimSuffix(b.whole.String(), "/") + "/" + strings.TrimSuffix(b.folder, "/")
 }

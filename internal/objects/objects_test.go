@@ -1,7 +1,9 @@
 package objects
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -119,4 +121,57 @@ func TestDirListRemovedDay(t *testing.T) {
 			t.Errorf("while days are removed it gives %q, %v", names, err)
 		}
 	}
+}
+
+// A view below a folder has the folder's files under their names in it, and no others.
+func TestBelow(t *testing.T) {
+	t.Parallel()
+	whole := Dir(t.TempDir())
+	if Below(whole, "") != whole || Below(whole, "/") != whole {
+		t.Error("without a folder, the view is not the store itself")
+	}
+	put := func(s Store, name string) {
+		t.Helper()
+		must(t, s.Put(t.Context(), name, func(to io.Writer) error {
+			_, err := io.WriteString(to, name)
+			return err
+		}))
+	}
+	list := func(s Store, prefix, want string) {
+		t.Helper()
+		names, err := s.List(t.Context(), prefix)
+		must(t, err)
+		if !slices.Equal(names, strings.Fields(want)) {
+			t.Errorf("%s lists %q with prefix %q, want %q", s, names, prefix, want)
+		}
+	}
+	view := Below(whole, "/a/b/")
+	for _, name := range []string{"x", "deep/y", "deep/z"} {
+		put(view, name)
+	}
+	put(whole, "a/beside")
+	put(whole, "a/bx")
+	list(whole, "", "a/b/deep/y a/b/deep/z a/b/x a/beside a/bx")
+	list(view, "", "deep/y deep/z x")
+	list(view, "deep/", "deep/y deep/z")
+	list(view, "deep/z", "deep/z")
+	list(view, "eside", "")
+	if want := whole.String() + "/a/b"; view.String() != want {
+		t.Errorf("the address is %q, want %q", view, want)
+	}
+
+	file, err := view.Open(t.Context(), "deep/y")
+	must(t, err)
+	defer file.Close()
+	text, err := io.ReadAll(io.NewSectionReader(file, 0, file.Size()))
+	if must(t, err); string(text) != "deep/y" {
+		t.Errorf("the file has %q", text)
+	}
+	if _, err := view.Open(t.Context(), "beside"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file outside the folder: %v", err)
+	}
+
+	must(t, view.Remove(t.Context(), "beside"))
+	must(t, view.Remove(t.Context(), "deep/y"))
+	list(whole, "", "a/b/deep/z a/b/x a/beside a/bx")
 }
