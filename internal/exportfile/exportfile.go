@@ -9,17 +9,22 @@
 //	AWSDynamoDB/ID/data/NAME.json.gz        a line for each item: {"Item":{…}}
 //	AWSDynamoDB/ID/table.json               ours: how to create the table
 //
+// An incremental export has the changes of a table between two instants. Its data files lie beside the
+// exports' folders, so their names begin with the export's ID:
+//
+//	AWSDynamoDB/data/ID-NAME.json.gz        {"Metadata":{"WriteTimestampMicros":{"N":"…"}},"Keys":{…},"OldImage":{…},"NewImage":{…}}
+//
 // Items are JSON in bytes: the package knows their members, and no types of values.
 //
 // Laws, each with a test of its name:
 //
 //	RoundTrip: reading an export returns the items that were written
 //	Checked:   a reader that returns nil has seen the bytes and the items that the manifest names
-//	Bounded:   a reader holds one record in memory, of RecordMax bytes at most
+//	Bounded:   a reader holds one record in memory, of RecordMax bytes at most, and the window of zstd
 package exportfile
 
 import (
-	"compress/gzip"
+	"cmp"
 	"context"
 	"crypto/md5"
 	"encoding/base64"
@@ -33,6 +38,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/klauspost/compress/gzip"
 	"github.com/mayflydb/mayfly/internal/objects"
 )
 
@@ -59,11 +65,20 @@ const (
 
 // Values of a summary.
 const (
-	versionFull  = "2020-06-30"
-	formatJSON   = "DYNAMODB_JSON"
-	FullExport   = "FULL_EXPORT"
-	Incremental  = "INCREMENTAL_EXPORT"
-	summaryTimes = "2006-01-02T15:04:05.000Z"
+	versionFull        = "2020-06-30"
+	versionIncremental = "2023-08-01"
+	formatJSON         = "DYNAMODB_JSON"
+	FullExport         = "FULL_EXPORT"
+	Incremental        = "INCREMENTAL_EXPORT"
+	NewImage           = "NEW_IMAGE"
+	NewAndOldImages    = "NEW_AND_OLD_IMAGES"
+	summaryTimes       = "2006-01-02T15:04:05.000Z"
+)
+
+// A record of a full export is an item between ItemBegin and ItemEnd.
+const (
+	ItemBegin = `{"Item":`
+	ItemEnd   = `}`
 )
 
 // Summary is the contents of manifest-summary.json.
@@ -99,6 +114,8 @@ type DataFile struct {
 
 // Writer writes an export.
 type Writer struct {
+	Incremental bool // the records are changes; set before the first Data
+
 	store          objects.Store
 	id             string
 	bucket, prefix string
@@ -110,14 +127,22 @@ func NewID(now time.Time) string { return fmt.Sprintf("%014d-%08x", now.UnixMill
 // NewWriter returns a writer of the export with this name. bucket and prefix are the place of the
 // store for the manifests: both are empty for a directory.
 func NewWriter(store objects.Store, id, bucket, prefix string) *Writer {
-	return &Writer{store, id, bucket, strings.Trim(prefix, "/")}
+	return &Writer{store: store, id: id, bucket: bucket, prefix: strings.Trim(prefix, "/")}
 }
+
+// Time returns an instant as summaries have it.
+func Time(t time.Time) string { return t.UTC().Format(summaryTimes) }
 
 // Folder returns the name of the export's folder in its store.
 func Folder(id string) string { return path.Join(root, id) }
 
-// key returns the name of a file in the bucket.
-func (w *Writer) key(name string) string { return path.Join(w.prefix, Folder(w.id), name) }
+// data returns the name in the store of a data file.
+func (w *Writer) data(name string) string {
+	if w.Incremental {
+		return path.Join(root, "data", w.id+"-"+name+dataSuffix)
+	}
+	return path.Join(Folder(w.id), "data", name+dataSuffix)
+}
 
 // Put writes a file beside the manifests, which readers of exports ignore.
 func (w *Writer) Put(ctx context.Context, name string, text []byte) error {
@@ -135,20 +160,41 @@ func (w *Writer) Begin(ctx context.Context, table []byte) error {
 	return w.Put(ctx, tableName, table)
 }
 
-// Data writes a data file with the items that write adds, each as JSON in one line. The file exists
-// only if write succeeds.
-func (w *Writer) Data(ctx context.Context, name string, write func(add func(item []byte) error) error) (DataFile, error) {
-	f := DataFile{DataFileS3Key: w.key("data/" + name + dataSuffix)}
+// Abandon removes the files of an export that has failed. The last one marks it as begun, so as long
+// as a file is left the export cannot pass for files without manifests.
+func (w *Writer) Abandon(ctx context.Context) error {
+	for _, prefix := range []string{path.Join(root, "data", w.id+"-"), Folder(w.id) + "/"} {
+		names, err := w.store.List(ctx, prefix)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if path.Base(name) == started {
+				continue
+			}
+			if err := w.store.Remove(ctx, name); err != nil {
+				return err
+			}
+		}
+	}
+	return w.store.Remove(ctx, path.Join(Folder(w.id), started))
+}
+
+// Data writes a data file with the records that write adds. A record is JSON in one line, without its
+// newline. The file exists only if write succeeds.
+func (w *Writer) Data(ctx context.Context, name string, write func(add func(record []byte) error) error) (DataFile, error) {
+	name = w.data(name)
+	f := DataFile{DataFileS3Key: path.Join(w.prefix, name)}
 	var sum hash.Hash
-	err := w.store.Put(ctx, path.Join(Folder(w.id), "data", name+dataSuffix), func(to io.Writer) error {
+	err := w.store.Put(ctx, name, func(to io.Writer) error {
 		sum, f.ItemCount = md5.New(), 0
 		zipped, err := gzip.NewWriterLevel(io.MultiWriter(to, sum), gzip.BestSpeed)
 		if err != nil {
 			return err
 		}
 		var line []byte
-		add := func(item []byte) error {
-			line = append(append(append(line[:0], `{"Item":`...), item...), "}\n"...)
+		add := func(record []byte) error {
+			line = append(append(line[:0], record...), '\n')
 			f.ItemCount++
 			_, err := zipped.Write(line)
 			return err
@@ -165,7 +211,9 @@ func (w *Writer) Data(ctx context.Context, name string, write func(add func(item
 	return f, nil
 }
 
-// Finish writes the manifests. It sets the members of the summary that follow from the files.
+// Finish writes the manifests. It sets the members of the summary that follow from the writer and the
+// files. The caller sets the table and the times: ExportTime of a full export, which is the beginning
+// by default, or ExportFromTime, ExportToTime and OutputView of an incremental one.
 func (w *Writer) Finish(ctx context.Context, s Summary, files []DataFile, begun, ended time.Time) (Summary, error) {
 	var lines []byte
 	s.ItemCount = 0
@@ -177,9 +225,15 @@ func (w *Writer) Finish(ctx context.Context, s Summary, files []DataFile, begun,
 		lines = append(append(lines, line...), '\n')
 		s.ItemCount += f.ItemCount
 	}
-	s.Version, s.OutputFormat, s.ExportType = versionFull, formatJSON, FullExport
-	s.StartTime, s.EndTime = begun.UTC().Format(summaryTimes), ended.UTC().Format(summaryTimes)
-	s.ExportTime, s.S3Bucket, s.ManifestFilesS3Key = s.StartTime, w.bucket, w.key(filesName)
+	s.StartTime, s.EndTime = Time(begun), Time(ended)
+	if w.Incremental {
+		s.Version, s.ExportType = versionIncremental, Incremental
+		s.OutputView = cmp.Or(s.OutputView, NewAndOldImages)
+	} else {
+		s.Version, s.ExportType = versionFull, FullExport
+		s.ExportTime = cmp.Or(s.ExportTime, s.StartTime)
+	}
+	s.OutputFormat, s.S3Bucket, s.ManifestFilesS3Key = formatJSON, w.bucket, path.Join(w.prefix, Folder(w.id), filesName)
 	s.ExportARN = s.TableARN + "/export/" + w.id
 	if w.prefix != "" {
 		s.S3Prefix = &w.prefix

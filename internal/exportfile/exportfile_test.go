@@ -35,7 +35,7 @@ func readAll(s *Source) (all []string, err error) {
 }
 
 func open(dir string, csv *CSV) ([]string, error) {
-	s, err := Open(context.Background(), objects.Dir(dir), Format{CSV: csv})
+	s, err := Open(context.Background(), objects.Dir(dir), "", Format{CSV: csv})
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func TestRoundTrip(t *testing.T) {
 	if err := w.Begin(t.Context(), []byte(`{}`)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(t.Context(), store, Format{}); err == nil || err.Error() != "the export in AWSDynamoDB/"+id+" has not ended: it has no manifest-summary.json" {
+	if _, err := Open(t.Context(), store, "", Format{}); err == nil || err.Error() != "the export in AWSDynamoDB/"+id+" has not ended: it has no manifest-summary.json" {
 		t.Errorf("an export without an end: %v", err)
 	}
 	var files []DataFile
@@ -81,7 +81,7 @@ func TestRoundTrip(t *testing.T) {
 		f, err := w.Data(t.Context(), name, func(add func([]byte) error) error {
 			for _, line := range want {
 				if strings.HasPrefix(line, name) {
-					if err := add([]byte(line[strings.Index(line, " ")+1:])); err != nil {
+					if err := add([]byte(ItemBegin + line[strings.Index(line, " ")+1:] + ItemEnd)); err != nil {
 						return err
 					}
 				}
@@ -110,6 +110,130 @@ func TestRoundTrip(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, Folder(id), "data", "c.json.gz")); err == nil {
 		t.Error("a failed file exists")
+	}
+}
+
+// RoundTrip: two incremental exports share the data folder, and each is read with its own files. A third
+// one has not ended, and a reader that names a folder does not see it.
+func TestIncrementalRoundTrip(t *testing.T) {
+	t.Parallel()
+	bucket := objects.Dir(t.TempDir())
+	begun := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, id := range []string{"01-a", "01-b", "01-c"} {
+		w := NewWriter(objects.Below(bucket, "daily"), id, "backup", "daily")
+		w.Incremental = true
+		if err := w.Begin(t.Context(), []byte(`{}`)); err != nil {
+			t.Fatal(err)
+		}
+		f, err := w.Data(t.Context(), "0000", func(add func([]byte) error) error {
+			for _, record := range []string{
+				`{"Metadata":{"WriteTimestampMicros":{"N":"1"}},"Keys":{"pk":{"S":"` + id + `"}},"OldImage":{"pk":{"S":"` + id + `"},"v":{"N":"1"}},"NewImage":{"pk":{"S":"` + id + `"}}}`,
+				`{"Metadata":{"WriteTimestampMicros":{"N":"2"}},"Keys":{"pk":{"S":"gone"}},"OldImage":{"pk":{"S":"gone"}}}`,
+			} {
+				if err := add([]byte(record)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if want := "daily/AWSDynamoDB/data/" + id + "-0000.json.gz"; err != nil || f.DataFileS3Key != want {
+			t.Fatalf("the key is %s, want %s; %v", f.DataFileS3Key, want, err)
+		}
+		if id == "01-c" {
+			break
+		}
+		from, to := Time(begun), Time(begun.Add(time.Hour))
+		s, err := w.Finish(t.Context(), Summary{TableARN: "arn", ExportFromTime: from, ExportToTime: to}, []DataFile{f}, begun, begun)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := Summary{Version: "2023-08-01", ExportARN: "arn/export/" + id, StartTime: from, EndTime: from, TableARN: "arn", ExportFromTime: from, ExportToTime: to,
+			S3Bucket: "backup", S3Prefix: s.S3Prefix, ManifestFilesS3Key: "daily/AWSDynamoDB/" + id + "/manifest-files.json", ItemCount: 2,
+			OutputFormat: "DYNAMODB_JSON", OutputView: "NEW_AND_OLD_IMAGES", ExportType: "INCREMENTAL_EXPORT"}
+		if s != want || *s.S3Prefix != "daily" {
+			t.Errorf("%+v, want\n%+v", s, want)
+		}
+	}
+	for _, prefix := range []string{"daily/AWSDynamoDB/01-a/", "daily/AWSDynamoDB/01-a", "daily/AWSDynamoDB/01-a/manifest-summary.json"} {
+		s, err := Open(t.Context(), bucket, prefix, Format{})
+		if err != nil {
+			t.Errorf("%s: %v", prefix, err)
+			continue
+		}
+		got, err := readAll(s)
+		want := []string{`01-a-0000.json.gz:1 {"pk":{"S":"01-a"}}{"pk":{"S":"01-a"}}`, `01-a-0000.json.gz:2 {"pk":{"S":"gone"}}`}
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %q, %v", prefix, got, err)
+		}
+	}
+	if _, err := Open(t.Context(), bucket, "daily/", Format{}); err == nil || err.Error() != "the export in daily/AWSDynamoDB/01-c has not ended: it has no manifest-summary.json" {
+		t.Errorf("an export that has not ended: %v", err)
+	}
+	// Of an export that was removed, the data files may remain.
+	for _, name := range []string{"_started", "table.json"} {
+		if err := bucket.Remove(t.Context(), "daily/AWSDynamoDB/01-c/"+name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := Open(t.Context(), bucket, "daily/", Format{}); err == nil || err.Error() != "there are 2 exports: daily/AWSDynamoDB/01-a, daily/AWSDynamoDB/01-b" {
+		t.Errorf("two exports: %v", err)
+	}
+	for _, name := range []string{"_started", "table.json", "manifest-summary.json"} {
+		if err := bucket.Remove(t.Context(), "daily/AWSDynamoDB/01-b/"+name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s, err := Open(t.Context(), bucket, "", Format{}); err != nil || s.Folder != "daily/AWSDynamoDB/01-a" || len(s.Files) != 1 {
+		t.Errorf("beside data files of others: %+v, %v", s, err)
+	}
+}
+
+// A prefix is the beginning of names, and may end inside one.
+func TestPrefix(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.CopyFS(filepath.Join(dir, "backup"), os.DirFS("testdata/full")); err != nil {
+		t.Fatal(err)
+	}
+	const id = "01693685827463-2d8752fd"
+	write(t, dir, "people/1.json", `{"Item":{"pk":{"S":"1"}}}`)
+	write(t, dir, "people/2.json", `{"Item":{"pk":{"S":"2"}}}`)
+	write(t, dir, "people-more/3.json", `{"Item":{"pk":{"S":"3"}}}`)
+	export := []string{"asdl123dasas.json.gz", "ufdl2a7r3q5p.json.gz", "zq6qixyo3mdf.json.gz"}
+	for _, c := range []struct {
+		prefix, folder string
+		files          []string // without their folders
+	}{
+		{"people/", "", []string{"1.json", "2.json"}},
+		{"people", "", []string{"3.json", "1.json", "2.json"}},
+		{"people/2", "", []string{"2.json"}},
+		{"back", "backup/AWSDynamoDB/" + id, export},
+		{"backup/AWSDynamoDB/0169", "backup/AWSDynamoDB/" + id, export},
+		{"backup/AWSDynamoDB/" + id + "/data/", "", export},
+		{"backup/AWSDynamoDB/" + id + "/data/u", "", export[1:2]},
+		{"none", "", nil},
+	} {
+		s, err := Open(t.Context(), objects.Dir(dir), c.prefix, Format{})
+		if c.files == nil {
+			if !errors.Is(err, ErrNoFiles) {
+				t.Errorf("%q: %v", c.prefix, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%q: %v", c.prefix, err)
+			continue
+		}
+		var files []string
+		for _, f := range s.Files {
+			files = append(files, filepath.Base(f.Name))
+		}
+		if s.Folder != c.folder || !slices.Equal(files, c.files) {
+			t.Errorf("%q: files %q in %q, want %q in %q", c.prefix, files, s.Folder, c.files, c.folder)
+		}
+		if _, err := readAll(s); err != nil {
+			t.Errorf("%q: %v", c.prefix, err)
+		}
 	}
 }
 
@@ -279,8 +403,13 @@ type memoryFile struct{ *strings.Reader }
 
 func (memoryFile) Close() error { return nil }
 
-func (m memory) List(context.Context, string) ([]string, error) {
-	return slices.Sorted(maps.Keys(m)), nil
+func (m memory) List(_ context.Context, prefix string) (names []string, err error) {
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		if strings.HasPrefix(name, prefix) {
+			names = append(names, name)
+		}
+	}
+	return names, nil
 }
 
 func (m memory) Open(_ context.Context, name string) (objects.File, error) {
@@ -296,7 +425,7 @@ func (memory) Remove(context.Context, string) error                     { return
 func (memory) String() string                                           { return "memory" }
 
 // Any bytes are read without a panic. A reader that returns nil has seen as many records as the manifest
-// says.
+// says, good and bad ones together.
 func FuzzSource(f *testing.F) {
 	seed := func(dir string) {
 		for _, name := range []string{"manifest-summary.json", "manifest-files.json"} {
@@ -315,15 +444,17 @@ func FuzzSource(f *testing.F) {
 	seed("full")
 	seed("incremental")
 	f.Add("", "", "id,v\n1,\"a\nb\"\n")
+	f.Add("", "", zstdOf(f, "{\"Item\":{}}\nno\n"))
 	f.Add(`{"manifestFilesS3Key":"e/manifest-files.json","itemCount":1,"outputFormat":"DYNAMODB_JSON"}`, `{"itemCount":1,"md5Checksum":"AAAAAAAAAAAAAAAAAAAAAA==","dataFileS3Key":"e/data/a"}`, "{\"Item\":{}}\n")
 	f.Fuzz(func(t *testing.T, summary, files, data string) {
 		for _, store := range []memory{{"e/manifest-summary.json": summary, "e/manifest-files.json": files, "e/data/a": data}, {"a": data}} {
-			s, err := Open(t.Context(), store, Format{})
+			n := int64(0)
+			s, err := Open(t.Context(), store, "", Format{Bad: func(*Error) error { n++; return nil }})
 			if err != nil {
 				continue
 			}
 			for _, file := range s.Files {
-				n := int64(0)
+				n = 0
 				_, err := s.Read(t.Context(), file, func(r Record) error {
 					if r.Item == nil && r.Keys == nil {
 						t.Error("a record without an item and without a key")
@@ -337,7 +468,7 @@ func FuzzSource(f *testing.F) {
 			}
 		}
 		csv := &CSV{Delimiter: ',', Types: map[string]string{"id": "N"}}
-		if s, err := Open(t.Context(), memory{"a": data}, Format{CSV: csv}); err == nil {
+		if s, err := Open(t.Context(), memory{"a": data}, "", Format{CSV: csv}); err == nil {
 			_, _ = readAll(s)
 		}
 	})

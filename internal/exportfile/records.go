@@ -3,7 +3,6 @@ package exportfile
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -11,9 +10,12 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
 )
 
-// CSV has the settings of files in CSV, as those of DynamoDB's ImportTable.
+// CSV has the settings of files in CSV, like CsvOptions of DynamoDB's ImportTable.
 type CSV struct {
 	Delimiter rune     // comma, tab, colon, semicolon, pipe or space
 	Header    []string // the names of the columns. Default: the first line of each file
@@ -30,48 +32,132 @@ const columnsMax = 255
 // Delimiters are the delimiters that ImportTable knows.
 const Delimiters = ",\t:;| "
 
-// gzipMagic is how gzip's data begins.
-const gzipMagic = "\x1f\x8b"
+// Values of Format.Compression.
+const (
+	Uncompressed = "NONE"
+	Gzip         = "GZIP"
+	Zstd         = "ZSTD"
+)
 
-// decompress returns the contents of a file. It recognizes gzip by the first bytes, not by the name.
-func decompress(name string, r *bufio.Reader) (io.Reader, error) {
-	head, err := r.Peek(len(gzipMagic))
-	if string(head) == gzipMagic {
-		return gzip.NewReader(r)
+// How compressed data begins. No UTF-8 begins so.
+const (
+	gzipMagic = "\x1f\x8b"
+	zstdMagic = "\x28\xb5\x2f\xfd"
+)
+
+// zstdWindowMax bounds the memory of a decoder of zstd, in bytes. The levels up to 19 use 8 MB at most.
+const zstdWindowMax = 32 << 20
+
+// recognize returns the compression of a file that begins with these bytes.
+func recognize(head []byte) string {
+	switch {
+	case bytes.HasPrefix(head, []byte(gzipMagic)):
+		return Gzip
+	case bytes.HasPrefix(head, []byte(zstdMagic)):
+		return Zstd
 	}
+	return Uncompressed
+}
+
+// decompress returns the contents of a file. The first bytes determine the compression; the format and
+// the suffix of the name must agree. An empty file agrees with all.
+func (f Format) decompress(name string, r *bufio.Reader) (io.ReadCloser, error) {
+	head, err := r.Peek(len(zstdMagic))
 	if err != nil && err != io.EOF {
 		return nil, err
 	}
-	if strings.HasSuffix(name, ".gz") && len(head) > 0 {
+	found := recognize(head)
+	switch {
+	case len(head) == 0:
+	case f.Compression != "" && found != f.Compression:
+		return nil, fmt.Errorf("its compression is %s, not %s", found, f.Compression)
+	case f.Compression == "" && strings.HasSuffix(name, ".gz") && found != Gzip:
 		return nil, errors.New("the name ends with .gz, but the contents are not compressed with gzip")
+	case f.Compression == "" && strings.HasSuffix(name, ".zst") && found != Zstd:
+		return nil, errors.New("the name ends with .zst, but the contents are not compressed with zstd")
 	}
-	return r, nil
+	switch found {
+	case Gzip:
+		return gzip.NewReader(r)
+	case Zstd:
+		decoder, err := zstd.NewReader(r, zstd.WithDecoderMaxMemory(zstdWindowMax), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
+		if err != nil {
+			return nil, err
+		}
+		return decoder.IOReadCloser(), nil
+	}
+	return io.NopCloser(r), nil
 }
 
-// records yields the records of a file.
-func (s *Source) records(name string, r io.Reader, yield func(Record) error) error {
-	if s.format.CSV != nil {
-		return s.format.CSV.records(name, r, yield)
+// damaged explains an error of compressed data.
+func damaged(err error) error {
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("the file is truncated: its compressed data ends too early")
+	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):
+		return fmt.Errorf("its zstd window is larger than %d MB; compress it without --ultra and --long", zstdWindowMax>>20)
 	}
-	incremental := s.Summary != nil && s.Summary.ExportType == Incremental
-	lines := bufio.NewReaderSize(r, 256<<10)
+	return err
+}
+
+// reading is the reading of a file.
+type reading struct {
+	format      Format
+	file        File
+	incremental bool
+	yield       func(Record) error
+	items       int64 // including bad records
+}
+
+// record counts a record and yields it.
+func (r *reading) record(record Record) error {
+	if err := r.count(record.Line); err != nil {
+		return err
+	}
+	return r.yield(record)
+}
+
+// bad counts a record that cannot be read. It returns an error if the reading ends here.
+func (r *reading) bad(line int64, wrong error) error {
+	fault := &Error{r.file.Name, line, wrong}
+	if r.format.Bad == nil {
+		return fault
+	}
+	if err := r.count(line); err != nil {
+		return err
+	}
+	return r.format.Bad(fault)
+}
+
+func (r *reading) count(line int64) error {
+	if r.items++; r.file.Items >= 0 && r.items > r.file.Items {
+		return &Error{r.file.Name, line, fmt.Errorf("the file has more items than the manifest says: %d", r.file.Items)}
+	}
+	return nil
+}
+
+// lines yields the records of a file in DynamoDB JSON.
+func (r *reading) lines(contents io.Reader) error {
+	lines := bufio.NewReaderSize(contents, 256<<10)
 	var long []byte
 	for n := int64(1); ; n++ {
-		line, err := readLine(lines, &long)
-		if err != nil && err != io.EOF {
-			return &Error{name, n, damaged(err)}
+		line, ended := readLine(lines, &long)
+		if ended != nil && ended != io.EOF {
+			return &Error{r.file.Name, n, damaged(ended)}
 		}
 		if text := bytes.TrimSpace(line); len(text) > 0 {
-			record, wrong := parse(text, incremental)
-			if wrong != nil {
-				return &Error{name, n, wrong}
+			record, err := parse(text, r.incremental)
+			if err != nil {
+				err = r.bad(n, err)
+			} else {
+				record.Line, record.Size = n, len(line)
+				err = r.record(record)
 			}
-			record.Line = n
-			if wrong := yield(record); wrong != nil {
-				return wrong
+			if err != nil {
+				return err
 			}
 		}
-		if err == io.EOF {
+		if ended == io.EOF {
 			return nil
 		}
 	}
@@ -96,30 +182,35 @@ func readLine(r *bufio.Reader, long *[]byte) ([]byte, error) {
 
 // parse returns the record in a line.
 func parse(line []byte, incremental bool) (r Record, err error) {
-	var read struct {
-		Item     json.RawMessage
-		Keys     json.RawMessage
-		NewImage json.RawMessage
-	}
 	if !utf8.Valid(line) {
 		return r, errors.New("the line is not UTF-8")
 	}
-	if err := json.Unmarshal(line, &read); err != nil {
-		return r, fmt.Errorf("invalid JSON: %w", err)
+	read, ok := split(line)
+	if !ok {
+		if read, err = decode(line); err != nil {
+			return r, fmt.Errorf("invalid JSON: %w", err)
+		}
 	}
 	switch {
-	case incremental && read.Keys == nil:
+	case incremental && read.keys == nil:
 		return r, errors.New(`the record has no "Keys"`)
-	case incremental && string(read.NewImage) == "null":
-		return Record{Keys: read.Keys}, nil
+	case incremental && string(read.newImage) == "null":
+		return Record{Keys: read.keys}, nil
 	case incremental:
-		return Record{Item: read.NewImage, Keys: read.Keys}, nil
-	case read.Item == nil && read.NewImage != nil:
+		return Record{Item: read.newImage, Keys: read.keys}, nil
+	case read.item == nil && read.newImage != nil:
 		return r, errors.New(`the line is a record of an incremental export, whose manifests are missing`)
-	case read.Item == nil:
+	case read.item == nil:
 		return r, errors.New(`the line has no "Item"`)
 	}
-	return Record{Item: read.Item}, nil
+	return Record{Item: read.item}, nil
+}
+
+// decode returns the members of a record in any form.
+func decode(line []byte) (members, error) {
+	var read struct{ Item, Keys, NewImage json.RawMessage }
+	err := json.Unmarshal(line, &read)
+	return members{read.Item, read.Keys, read.NewImage}, err
 }
 
 // Check returns an error if the settings are wrong.
@@ -161,36 +252,52 @@ func (c *CSV) checkHeader(header []string) error {
 type limited struct {
 	io.Reader
 	read, most int64
+	err        error // of the file; nil at its end
 }
 
 func (l *limited) Read(p []byte) (int, error) {
 	if l.read > l.most {
-		return 0, fmt.Errorf("the record is longer than %d bytes", RecordMax)
+		l.err = fmt.Errorf("the record is longer than %d bytes", RecordMax)
+		return 0, l.err
 	}
 	n, err := l.Reader.Read(p)
-	l.read += int64(n)
+	if l.read += int64(n); err != io.EOF {
+		l.err = err
+	}
 	return n, err
 }
 
-// records yields the items of a file.
-func (c *CSV) records(name string, r io.Reader, yield func(Record) error) error {
-	in := &limited{Reader: r, most: RecordMax}
+// rows yields the items of a file in CSV.
+func (r *reading) rows(contents io.Reader) error {
+	c := r.format.CSV
+	in := &limited{Reader: contents, most: RecordMax}
 	rows := csv.NewReader(in)
 	rows.Comma, rows.ReuseRecord, rows.FieldsPerRecord = c.Delimiter, true, -1
 	header := c.Header
 	var item []byte
 	for {
+		begin := rows.InputOffset()
 		row, err := rows.Read()
 		if err == io.EOF {
 			return nil
 		}
-		if wrong, ok := errors.AsType[*csv.ParseError](err); ok {
-			return &Error{name, int64(wrong.Line), wrong.Err}
+		fault, misformed := errors.AsType[*csv.ParseError](err)
+		if misformed && in.err != nil { // a row that is cut off
+			err, misformed = in.err, false
 		}
-		if err != nil {
-			return faulty(name, "%w", damaged(err))
+		if err != nil && !misformed {
+			return faulty(r.file.Name, "%w", damaged(err))
 		}
 		in.most = rows.InputOffset() + RecordMax
+		if misformed && header == nil {
+			return &Error{r.file.Name, int64(fault.Line), fault.Err}
+		}
+		if misformed {
+			if err := r.bad(int64(fault.Line), fault.Err); err != nil {
+				return err
+			}
+			continue
+		}
 		at, _ := rows.FieldPos(0)
 		line := int64(at)
 		if header == nil {
@@ -198,17 +305,16 @@ func (c *CSV) records(name string, r io.Reader, yield func(Record) error) error 
 			copy(header, row)
 			header[0] = strings.TrimPrefix(header[0], "\ufeff")
 			if err := c.checkHeader(header); err != nil {
-				return &Error{name, line, err}
+				return &Error{r.file.Name, line, err}
 			}
 			continue
 		}
-		if len(row) != len(header) {
-			return &Error{name, line, fmt.Errorf("the row has %d columns, but the header has %d", len(row), len(header))}
-		}
 		if item, err = c.appendItem(item[:0], header, row); err != nil {
-			return &Error{name, line, err}
+			err = r.bad(line, err)
+		} else {
+			err = r.record(Record{Line: line, Size: int(rows.InputOffset() - begin), Item: item})
 		}
-		if err := yield(Record{Line: line, Item: item}); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -217,6 +323,9 @@ func (c *CSV) records(name string, r io.Reader, yield func(Record) error) error 
 // appendItem appends a row as the JSON of an item. An empty cell is an empty string. It is no
 // attribute if it is the key of an index, since such a key cannot be empty.
 func (c *CSV) appendItem(dst []byte, header, row []string) ([]byte, error) {
+	if len(row) != len(header) {
+		return dst, fmt.Errorf("the row has %d columns, but the header has %d", len(row), len(header))
+	}
 	dst = append(dst, '{')
 	first := true
 	for i, name := range header {
@@ -225,7 +334,7 @@ func (c *CSV) appendItem(dst []byte, header, row []string) ([]byte, error) {
 			kind = "S"
 		}
 		if !utf8.ValidString(row[i]) {
-			return nil, fmt.Errorf("the value of %q is not UTF-8", name)
+			return dst, fmt.Errorf("the value of %q is not UTF-8", name)
 		}
 		if row[i] == "" && isKey {
 			continue

@@ -3,6 +3,7 @@ package exportfile
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/md5"
 	"encoding/base64"
@@ -40,10 +41,20 @@ func faulty(file, format string, args ...any) error {
 	return &Error{File: file, Err: fmt.Errorf(format, args...)}
 }
 
-// Format is the form of the records of a folder without manifests.
+// Format is the form of files without manifests, and how to read all files.
 type Format struct {
 	// the settings of CSV. nil: the records are DynamoDB JSON
 	CSV *CSV
+	// Uncompressed, Gzip or Zstd: a file with another compression is an error. "": each file's first
+	// bytes show its compression
+	Compression string
+	// Bad, if not nil, receives each record that cannot be read: invalid JSON, a line without its
+	// members, a row with the wrong number of columns, a text that is not UTF-8. The reading continues
+	// unless Bad returns an error. Faults of a file as a whole end the reading without a call of Bad.
+	// Files may be read in parallel, and Bad must be safe for that.
+	Bad func(*Error) error
+	// the most data files that a manifest may list. Default: 1,000,000
+	FilesMax int
 }
 
 // Source is an export, or a folder of files without manifests.
@@ -82,9 +93,16 @@ func (e *UnfinishedError) Error() string {
 	return fmt.Sprintf("the export in %s has not ended: it has no %s", e.Folder, summaryName)
 }
 
-// Open opens the only export in a store, or, if there is none, the store's files in this format.
-func Open(ctx context.Context, store objects.Store, f Format) (*Source, error) {
-	names, err := store.List(ctx, "")
+// Open opens the only export among the files of a store whose names begin with prefix. If there is no
+// export among them, it opens these files, in this format. So a prefix that ends in the data folder of
+// an export opens the data files without the manifests. The prefix may end inside a name.
+func Open(ctx context.Context, store objects.Store, prefix string, f Format) (*Source, error) {
+	switch f.Compression {
+	case "", Uncompressed, Gzip, Zstd:
+	default:
+		return nil, fmt.Errorf("the compression %q is not %s, %s or %s", f.Compression, Uncompressed, Gzip, Zstd)
+	}
+	names, err := store.List(ctx, prefix)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +175,8 @@ func (s *Source) openExport(ctx context.Context) error {
 // export was written to. In this store they have the same places relative to the manifest.
 func (s *Source) readFiles(ctx context.Context) error {
 	name := path.Join(s.Folder, filesName)
-	text, err := s.checked(ctx, name, filesMax*512)
+	most := cmp.Or(s.format.FilesMax, filesMax)
+	text, err := s.checked(ctx, name, int64(most)*512)
 	if err != nil {
 		return err
 	}
@@ -185,8 +204,8 @@ func (s *Source) readFiles(ctx context.Context) error {
 			return fault("itemCount is %d", f.ItemCount)
 		case seen[local]:
 			return fault("%s is listed twice", f.DataFileS3Key)
-		case n > filesMax:
-			return fault("more than %d data files", filesMax)
+		case n > int64(most):
+			return fault("more than %d data files", most)
 		}
 		seen[local] = true
 		total += f.ItemCount
@@ -275,57 +294,76 @@ func (s *Source) checked(ctx context.Context, name string, most int64) ([]byte, 
 // Record is an item to put, or the key of an item to delete.
 type Record struct {
 	Line int64  // in its file, from 1
+	Size int    // the bytes of its line, or of its row in CSV, uncompressed
 	Item []byte // JSON; nil: delete
 	Keys []byte // JSON, of an incremental export; nil otherwise
 }
 
-// Read reads a file, calls yield for each record, and returns the MD5 of the file's bytes in base64. A
-// record is valid until yield returns. The error is nil if yield saw all records, and the file has the
-// bytes and the number of items that the manifest says.
-func (s *Source) Read(ctx context.Context, f File, yield func(Record) error) (md5sum string, err error) {
+// Contents describes the bytes of a file.
+type Contents struct {
+	MD5   string // of the file as it is stored, in base64
+	Bytes int64  // uncompressed
+}
+
+// Read reads a file, and calls yield for each record. A record is valid until yield returns. The error
+// is nil if yield and Bad saw all records, and the file has the bytes and the number of items that the
+// manifest says.
+func (s *Source) Read(ctx context.Context, f File, yield func(Record) error) (Contents, error) {
 	file, err := s.store.Open(ctx, f.Name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", faulty(f.Name, "the file is missing")
+		return Contents{}, faulty(f.Name, "the file is missing")
 	}
 	if err != nil {
-		return "", err
+		return Contents{}, err
 	}
 	defer file.Close()
 	sum := md5.New()
-	raw := io.TeeReader(io.NewSectionReader(file, 0, file.Size()), sum)
+	raw := io.TeeReader(&counter{ctx: ctx, Reader: io.NewSectionReader(file, 0, file.Size())}, sum)
 	buffered := bufio.NewReaderSize(raw, 64<<10)
-	plain, err := decompress(f.Name, buffered)
+	plain, err := s.format.decompress(f.Name, buffered)
 	if err != nil {
-		return "", faulty(f.Name, "%w", damaged(err))
+		return Contents{}, faulty(f.Name, "%w", damaged(err))
 	}
-	var items int64
-	count := func(r Record) error {
-		if items++; f.Items >= 0 && items > f.Items {
-			return &Error{f.Name, r.Line, fmt.Errorf("the file has more items than the manifest says: %d", f.Items)}
-		}
-		return yield(r)
+	defer plain.Close()
+	counted := &counter{ctx: ctx, Reader: plain}
+	r := &reading{format: s.format, file: f, yield: yield}
+	r.incremental = s.Summary != nil && s.Summary.ExportType == Incremental
+	if s.format.CSV != nil {
+		err = r.rows(counted)
+	} else {
+		err = r.lines(counted)
 	}
-	err = s.records(f.Name, plain, count)
+	if ctx.Err() != nil {
+		return Contents{}, ctx.Err()
+	}
 	if err != nil {
-		return "", err
+		return Contents{}, err
 	}
 	if _, err := io.Copy(io.Discard, buffered); err != nil {
-		return "", faulty(f.Name, "%w", err)
+		return Contents{}, faulty(f.Name, "%w", err)
 	}
-	got := base64.StdEncoding.EncodeToString(sum.Sum(nil))
+	got := Contents{base64.StdEncoding.EncodeToString(sum.Sum(nil)), counted.bytes}
 	switch {
-	case f.MD5 != "" && got != f.MD5:
-		return "", faulty(f.Name, "its MD5 is %s, but the manifest says %s", got, f.MD5)
-	case f.Items >= 0 && items != f.Items:
-		return "", faulty(f.Name, "it has %d items, but the manifest says %d", items, f.Items)
+	case f.MD5 != "" && got.MD5 != f.MD5:
+		return Contents{}, faulty(f.Name, "its MD5 is %s, but the manifest says %s", got.MD5, f.MD5)
+	case f.Items >= 0 && r.items != f.Items:
+		return Contents{}, faulty(f.Name, "it has %d items, but the manifest says %d", r.items, f.Items)
 	}
 	return got, ctx.Err()
 }
 
-// damaged explains an error of compressed data.
-func damaged(err error) error {
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("the file is truncated: its compressed data ends too early")
+// counter counts the bytes that a reader returns, until ctx is done.
+type counter struct {
+	io.Reader
+	ctx   context.Context
+	bytes int64
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
 	}
-	return err
+	n, err := c.Reader.Read(p)
+	c.bytes += int64(n)
+	return n, err
 }

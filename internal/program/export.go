@@ -238,7 +238,8 @@ func (x *exporting) file(ctx context.Context, n int, state *exportSegment) error
 		var broken error // of the file
 		failed = x.scan.Segment(ctx, n, start, func(page []attr.Item, behind attr.Item) error {
 			for _, item := range page {
-				line = transfer.AppendItem(line[:0], item)
+				line = transfer.AppendItem(append(line[:0], exportfile.ItemBegin...), item)
+				line = append(line, exportfile.ItemEnd...)
 				size += len(line)
 				if broken = add(line); broken != nil {
 					return broken

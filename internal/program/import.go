@@ -24,7 +24,7 @@ type importCommand struct {
 	Table        string `help:"Table to import into. It is created, unless --into-existing is set." required:"" placeholder:"NAME"`
 	From         string `help:"Directory or s3://bucket/prefix with one export, or with files of DynamoDB JSON or CSV." required:"" placeholder:"DIR"`
 	IntoExisting bool   `help:"Import into an existing table. Items with the same keys are overwritten."`
-	Format       string `help:"Format of files without manifests: dynamodb-json or csv. Each may be compressed with gzip." enum:"dynamodb-json,csv" default:"dynamodb-json"`
+	Format       string `help:"Format of files without manifests: dynamodb-json or csv. Each may be compressed with gzip or zstd." enum:"dynamodb-json,csv" default:"dynamodb-json"`
 	Delimiter    string `help:"Delimiter of CSV: a comma, semicolon, colon, pipe or space, or tab." default:"," placeholder:"CHAR"`
 	Header       string `help:"Names of the columns of CSV, separated by commas. Default: the first line of each file." placeholder:"NAMES"`
 	Key          string `help:"Partition key of the new table with its type: S, N or B. Default: as table.json says." placeholder:"NAME:TYPE"`
@@ -251,7 +251,7 @@ func (x *importing) open(ctx context.Context, s streams, csv *exportfile.CSV, ke
 	if err != nil {
 		return misused(err, "mayfly import --help")
 	}
-	x.source, err = exportfile.Open(ctx, store, exportfile.Format{CSV: csv})
+	x.source, err = exportfile.Open(ctx, store, "", exportfile.Format{CSV: csv})
 	if err != nil {
 		return adviseSource(err, x.From)
 	}
@@ -293,11 +293,11 @@ func (x *importing) verify(ctx context.Context, s streams) (int64, error) {
 	checked := newTransferred(s.err, "checked", total)
 	var deletes atomic.Int64
 	sums := make([]string, len(x.source.Files))
-	err := transfer.Parallel(ctx, len(x.source.Files), x.Segments, func(ctx context.Context, i int) (err error) {
+	err := transfer.Parallel(ctx, len(x.source.Files), x.Segments, func(ctx context.Context, i int) error {
 		reader := x.table.NewReader()
 		file := x.source.Files[i]
 		n := 0
-		sums[i], err = x.source.Read(ctx, file, func(r exportfile.Record) error {
+		contents, err := x.source.Read(ctx, file, func(r exportfile.Record) error {
 			if n++; n%1000 == 0 {
 				checked.add(1000)
 			}
@@ -311,6 +311,7 @@ func (x *importing) verify(ctx context.Context, s streams) (int64, error) {
 			return ctx.Err()
 		})
 		checked.add(n % 1000)
+		sums[i] = contents.MD5
 		return err
 	})
 	checked.clear()
