@@ -102,7 +102,7 @@ func (t *Table) backfillRound(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	todo := t.backfills(d)
-	if len(todo) == 0 && !d.Restore.Running {
+	if len(todo) == 0 && !d.Restore.Running || d.Restore.Import != "" {
 		return false, nil
 	}
 	if t.e.full() {

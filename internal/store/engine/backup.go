@@ -62,6 +62,8 @@ const (
 	BackupDeleted BackupKind = "DELETED" // by the deletion of a table with a history
 	// by a restore to an instant, until that ends: only the restore sees it
 	backupRestore BackupKind = "RESTORE"
+	// by an export, until that ends
+	backupExport BackupKind = "EXPORT"
 )
 
 // backups holds the rows of all backups.
@@ -73,13 +75,13 @@ type backups struct {
 
 func backupKey(id string) []byte { return append(catalogueKey(catBackup), id...) }
 
-// newBackupID returns an ID that no backup has. The caller holds catalogue.changing.
+// newBackupID returns an ID that no backup and no job has. The caller holds catalogue.changing.
 func (e *Engine) newBackupID(now Instant) string {
 	for {
 		var b [4]byte
 		rand.Read(b[:])
 		id := fmt.Sprintf("%014d-%08x", max(now, 0), binary.BigEndian.Uint32(b[:]))
-		if e.backups.byID[id] == nil {
+		if e.backups.byID[id] == nil && e.jobs.byID[id] == nil {
 			return id
 		}
 	}
@@ -319,6 +321,7 @@ func (e *Engine) loadBackups() error {
 		case row.Creating:
 			e.log.Warn("a backup that was not finished is removed", "backup", row.ID, "name", row.Name, "table", row.Table.Name)
 		case row.Kind == backupRestore && !e.restoring(row.ID): // a crash at the begin or end of the restore
+		case row.Kind == backupExport && !e.jobRunning(row.ID):
 		case listed && !slices.Contains(names, row.ID):
 			e.log.Error("a backup without files is removed", "backup", row.ID, "name", row.Name, "table", row.Table.Name, "directory", e.kv.Below(backupsDir, row.ID))
 		default:

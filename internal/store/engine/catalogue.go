@@ -259,6 +259,12 @@ func (e *Engine) CreateTable(ctx context.Context, d TableDesc) (*Table, error) {
 	defer e.leave()
 	e.catalogue.changing.Lock()
 	defer e.catalogue.changing.Unlock()
+	return e.createTable(ctx, d, nil)
+}
+
+// createTable is CreateTable for a caller that holds changing. also adds changes to the commit; nil:
+// none.
+func (e *Engine) createTable(_ context.Context, d TableDesc, also func(c *commit, created *TableDesc)) (*Table, error) {
 	if _, err := e.TableToDescribe(d.Namespace, d.Name); err == nil {
 		return nil, ErrTableExists
 	} else if err != ErrTableNotFound {
@@ -267,7 +273,7 @@ func (e *Engine) CreateTable(ctx context.Context, d TableDesc) (*Table, error) {
 	if e.full() {
 		return nil, ErrDiskFull
 	}
-	if d.Restore.Running {
+	if d.Restore.Running && d.Restore.Import == "" {
 		if err := e.checkRestore(d.Restore.Backup); err != nil {
 			return nil, err
 		}
@@ -295,6 +301,9 @@ func (e *Engine) CreateTable(ctx context.Context, d TableDesc) (*Table, error) {
 		c.batch.Set(idKey(catMark, d.ID), appendInstant(nil, Never))
 		setDesc(c.batch, &d, next)
 		e.change(t, &d)
+		if also != nil {
+			also(c, &d)
+		}
 		return nil
 	}, func() {
 		e.catalogue.ids = next
@@ -457,7 +466,7 @@ func (e *Engine) DropTable(ctx context.Context, namespace, name string, allow fu
 	if err != nil {
 		return nil, err
 	}
-	if err := e.drop(t, d, last); err != nil {
+	if err := e.drop(t, d, last, nil); err != nil {
 		return nil, err
 	}
 	if last != nil {
@@ -466,8 +475,9 @@ func (e *Engine) DropTable(ctx context.Context, namespace, name string, allow fu
 	return d, nil
 }
 
-// drop deletes a table, and completes its last backup, if there is one. The caller holds changing.
-func (e *Engine) drop(t *Table, d *TableDesc, last *BackupDesc) error {
+// drop deletes a table, and completes its last backup, if there is one. also adds changes to the
+// commit; nil: none. The caller holds changing.
+func (e *Engine) drop(t *Table, d *TableDesc, last *BackupDesc, also func(*commit)) error {
 	return e.commitNew(func(c *commit) error {
 		b := c.batch
 		b.Delete(tableCatalogueKey(d.Namespace, d.Name))
@@ -484,6 +494,9 @@ func (e *Engine) drop(t *Table, d *TableDesc, last *BackupDesc) error {
 		}
 		if last != nil {
 			e.setBackup(b, last)
+		}
+		if also != nil {
+			also(c)
 		}
 		e.change(t, nil)
 		return nil

@@ -262,6 +262,10 @@ func (c *checker) catalogue() error {
 			} else if b := last(c.backups); b.ID != string(key[2:]) {
 				c.fault("", "the description of the backup %s is stored under %q", b.ID, key[2:])
 			}
+		case catJob:
+			if _, err := readJob(key, value); err != nil {
+				c.fault("", "%v", err)
+			}
 		case catMark, catBackfill, catBuild, catRestore, catUndo:
 			owned = append(owned, bytes.Clone(key))
 			if key[1] != catMark {

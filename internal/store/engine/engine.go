@@ -104,6 +104,7 @@ type Engine struct {
 	catalogue catalogue
 	streams   streams
 	backups   backups
+	jobs      jobs
 	expiring  *due.Handle // removes backups that have expired
 	consumers consumers
 	heldBytes atomic.Int64 // volume that the streams keep beyond the retention for consumers
@@ -181,6 +182,9 @@ func (e *Engine) recover() error {
 		return err
 	}
 	if err := e.loadTables(); err != nil {
+		return err
+	}
+	if err := e.loadJobs(); err != nil {
 		return err
 	}
 	if err := e.loadBackups(); err != nil {

@@ -12,11 +12,13 @@ var (
 	ErrTableExists   = errors.New("a table of that name exists")
 	ErrTableNotFound = errors.New("no such table")
 	// ErrTableCreating matches ErrTableNotFound: only descriptions show the table.
-	ErrTableCreating   = fmt.Errorf("%w yet: it is being restored", ErrTableNotFound)
+	ErrTableCreating   = fmt.Errorf("%w yet: it is being restored or imported", ErrTableNotFound)
 	ErrBackupNotFound  = errors.New("no such backup")
 	ErrBackupInUse     = errors.New("a table is being restored from the backup")
 	ErrTooManyBackups  = fmt.Errorf("there are %d backups, the most that a database can have", backupsMax)
 	ErrTooManyRestores = fmt.Errorf("%d tables are being restored, the most at once", restoresMax)
+	ErrJobNotFound     = errors.New("no such export or import")
+	ErrTooManyJobs     = fmt.Errorf("there are %d exports and imports in progress, the most that a database can remember", jobsMax)
 	ErrNoHistory       = errors.New("the table has no history: point-in-time recovery is off")
 	ErrRestoreInstant  = errors.New("the instant lies outside of the table's history")
 	ErrRefused         = errors.New("a write of the batch was refused") // see each Write's Err

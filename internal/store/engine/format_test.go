@@ -98,6 +98,8 @@ func formatStore(t *testing.T) *db {
 		t.Fatal(err)
 	}
 	d.put(kept, item("pk", "a", "n", 2))
+	job, x := d.export("kept", Never, at, exportBytes)
+	d.endExport(job, x)
 	was, err := d.beginRestoreTo("kept", at, "was")
 	if err != nil {
 		t.Fatal(err)

@@ -304,6 +304,27 @@ func TestHistoryOverdue(t *testing.T) {
 			if diff := cmp.Diff(wanted, got); diff != "" {
 				t.Errorf("%v, at %d (-want +got):\n%s", x, at, diff)
 			}
+			if diff := cmp.Diff(wanted, d.exported("events", at, exportBytes)); diff != "" {
+				t.Errorf("%v, exported at %d (-want +got):\n%s", x, at, diff)
+			}
+		}
+		text := func(it dynamo.Item) string { return string(dynamo.AppendItemJSON(nil, it)) }
+		key := func(it dynamo.Item) string { return text(tab.Desc().Key.pick(it)) }
+		state := map[string]string{key(kept): text(kept), key(replaced): text(replaced)}
+		last := pass(time.Millisecond) - 1
+		for _, to := range []Instant{after, last} {
+			want := map[string]string{}
+			switch {
+			case to != after:
+				want[key(replaced)] = text(item("pk", "replaced", "sk", 1, "v", "new"))
+			case x.Mode == ExpiryAWS:
+				want = map[string]string{key(kept): text(kept), key(replaced): text(replaced)}
+			}
+			d.changesSince("events", before+1, to, exportBytes, state)
+			if diff := cmp.Diff(want, state); diff != "" {
+				t.Errorf("%v, changes from %d to %d (-want +got):\n%s", x, before+1, to, diff)
+			}
+			before = to
 		}
 		d.verify()
 	}
@@ -661,6 +682,7 @@ func TestHistoryModel(t *testing.T) {
 					}
 					if i%20 == 19 {
 						m.check(4, func(Instant) bool { return true })
+						m.checkExports(4)
 					}
 				}
 				if name != "memory" {
@@ -668,6 +690,7 @@ func TestHistoryModel(t *testing.T) {
 					m.d = dir.open(t)
 					m.tab = m.d.reopened("events")
 					m.check(2, func(Instant) bool { return true })
+					m.checkExports(2)
 					m.d.close()
 				}
 			})

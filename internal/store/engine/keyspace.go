@@ -27,6 +27,7 @@ const (
 	catBackfill = 'b' // table id → the last key that a TTL backfill has finished
 	catBuild    = 'x' // table id, index id → the last key that the build of an index has finished
 	catBackup   = 'k' // backup id → backup description
+	catJob      = 'j' // export or import id → its row
 	catRestore  = 'r' // table id → the last key of the backup that a restore has finished
 	catUndo     = 'u' // table id → the last history record that a restore to an instant has applied
 )

@@ -42,10 +42,12 @@ func (e *Engine) RestoreToInstant(ctx context.Context, namespace, source string,
 	if _, err := e.TableToDescribe(namespace, next.Name); err == nil {
 		return nil, ErrTableExists
 	}
-	b, at, err := e.restorePoint(t, at)
+	point := historyPoint{kind: backupRestore, at: at, since: Never}
+	b, err := e.restorePoint(t, &point)
 	if err != nil {
 		return nil, err
 	}
+	at = point.at
 	next.Restore = RestoreDesc{Backup: b.ID, Table: source, At: at, Running: true, ToInstant: true}
 	created, err := e.CreateTable(ctx, next)
 	if err != nil {
@@ -56,44 +58,70 @@ func (e *Engine) RestoreToInstant(ctx context.Context, namespace, source string,
 	return created, nil
 }
 
-// restorePoint makes the checkpoint of a restore to an instant. It returns the present instant for
-// Never, and any other one unchanged.
-func (e *Engine) restorePoint(t *Table, at Instant) (*BackupDesc, Instant, error) {
+// historyPoint is an instant in the history of a table, for which a checkpoint is made.
+type historyPoint struct {
+	kind  BackupKind // of the checkpoint
+	at    Instant    // Never: the present one; checkpointAt replaces it
+	since Instant    // the history is needed from here on; Never: from the instant on
+	// the checkpoint has the deadlines too, and Never means the last instant that has passed: no
+	// change at it follows
+	deadlines bool
+}
+
+// restorePoint makes the checkpoint of a restore to an instant.
+func (e *Engine) restorePoint(t *Table, p *historyPoint) (*BackupDesc, error) {
 	e.catalogue.changing.Lock()
 	defer e.catalogue.changing.Unlock()
+	return e.checkpointAt(t, p, nil)
+}
+
+// checkpointAt makes the checkpoint for an instant. also adds changes to the commit that completes it;
+// nil: none. The caller holds changing.
+func (e *Engine) checkpointAt(t *Table, p *historyPoint, also func(c *commit, b *BackupDesc)) (*BackupDesc, error) {
 	d, err := t.live()
 	switch {
 	case err != nil:
-		return nil, 0, err
+		return nil, err
 	case d.History.Days == 0:
-		return nil, 0, ErrNoHistory
+		return nil, ErrNoHistory
 	case e.full():
-		return nil, 0, ErrDiskFull
+		return nil, ErrDiskFull
 	}
-	b := &BackupDesc{Kind: backupRestore, Table: *d.clone()}
+	spaces := []byte{spaceItems, spaceHistory}
+	if p.deadlines {
+		spaces = append(spaces, spaceDeadlines)
+	}
+	b := &BackupDesc{Kind: p.kind, Table: *d.clone()}
 	err = e.beginBackup(b, func(now Instant) error {
-		if at == Never {
-			at = now
+		if p.at == Never {
+			if p.at = now; p.deadlines {
+				p.at--
+			}
 		}
-		if at > now || at < d.History.Earliest(now) {
+		earliest := d.History.Earliest(now)
+		if p.at > now || p.deadlines && p.at == now || p.at < earliest || p.since < earliest {
 			return ErrRestoreInstant
 		}
 		return nil
-	}, spaceItems, spaceHistory)
+	}, spaces...)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	err = e.commitNew(func(c *commit) error {
-		if t.history.trimmed > at { // records after the instant may have gone before the checkpoint
+		// records that are needed may have gone before the checkpoint
+		if t.history.trimmed > p.at || t.history.trimmed >= p.since {
 			return ErrRestoreInstant
 		}
 		e.setBackup(c.batch, b)
+		if also != nil {
+			also(c, b)
+		}
 		return nil
 	}, nil)
 	if err != nil {
-		return nil, 0, errors.Join(err, e.deleteBackup(b.ID))
+		return nil, errors.Join(err, e.deleteBackup(b.ID))
 	}
-	return b, at, nil
+	return b, nil
 }
 
 // endToInstant removes the checkpoint of a restore to an instant, which has ended. A crash before it

@@ -17,7 +17,7 @@ import (
 // whose deadline has passed since the backup is alive until TTL is enabled, and expires then as any
 // overdue item does. No stream exists, so no record is written.
 
-// RestoreDesc says from which backup a table was made. The zero value means from none.
+// RestoreDesc says from which backup or import a table is made. The zero value means from none.
 type RestoreDesc struct {
 	Backup  string  // its ID; it may have been deleted
 	Table   string  // the source table
@@ -25,6 +25,16 @@ type RestoreDesc struct {
 	Running bool    `json:",omitzero"` // items are missing, so the table cannot be used
 	// the table is a copy of its source at At; Backup is empty when the restore has ended
 	ToInstant bool `json:",omitzero"`
+	// the table is under import, by the job of this ID; all but Running is then empty
+	Import string `json:",omitzero"`
+}
+
+// source says from what a table under restore or import is made.
+func (r *RestoreDesc) source() string {
+	if r.Import != "" {
+		return "import " + r.Import
+	}
+	return "restore from the backup " + r.Backup
 }
 
 // source is a backup that a table is restored from.
@@ -57,7 +67,7 @@ func (e *Engine) checkRestore(id string) error {
 	}
 	running := 0
 	for _, t := range e.Tables() {
-		if t.Desc().Restore.Running {
+		if d := t.Desc(); d.Restore.Running && d.Restore.Import == "" {
 			running++
 		}
 	}
@@ -237,7 +247,7 @@ func (t *Table) abandonRestore(d *TableDesc) error {
 	if t.desc.Load() != d {
 		return errStale
 	}
-	if err := t.e.drop(t, d, nil); err != nil {
+	if err := t.e.drop(t, d, nil, nil); err != nil {
 		return err
 	}
 	return t.e.endToInstant(d)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/store/kv"
@@ -135,6 +136,12 @@ func (s *salvage) catalogueKey(key, value []byte) error {
 		if err := s.add(key, value); err != nil {
 			s.fault("", "%v", err)
 		}
+	case catJob:
+		if j, err := readJob(key, value); err != nil {
+			s.fault("", "%v", err)
+		} else if j.Running {
+			s.fault("", "the %s %s in progress is not copied", strings.ToLower(string(j.Kind)), j.ID)
+		}
 	case catBackfill, catBuild:
 		s.progressKeys[string(key)] = append([]byte(nil), value...)
 	}
@@ -155,11 +162,14 @@ func (s *salvage) begin() error {
 		}
 	}
 	for _, b := range s.backups {
+		if b.Kind == backupRestore || b.Kind == backupExport {
+			continue // of a table that is not copied, and of an export in progress, which is a fault itself
+		}
 		s.fault(b.Table.Name, "its backup %s (%s) is not copied", b.ID, b.Name)
 	}
 	s.tables = slices.DeleteFunc(s.tables, func(d *TableDesc) bool {
 		if d.Restore.Running {
-			s.fault(d.Name, "it is not copied: its restore from the backup %s has not ended", d.Restore.Backup)
+			s.fault(d.Name, "it is not copied: its %s has not ended", d.Restore.source())
 			s.ids.Table = max(s.ids.Table, d.ID)
 			s.restoring[d.ID] = true
 		}

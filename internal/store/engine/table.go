@@ -30,6 +30,9 @@ type Table struct {
 	ahead  map[string]*ahead // by a backfill's progress key; touched by runBackfills only
 	source *source           // of a restore under way, once it is open; touched by runBackfills only
 
+	loading sync.Mutex // held by an import from the reading of the items it replaces to the commit
+	loaded  seen       // the keys of an import; guarded by loading
+
 	count struct {
 		sync.Mutex
 		stats   TableStats
