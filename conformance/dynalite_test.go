@@ -16,6 +16,8 @@ const (
 var dynaliteKnown = map[string]string{
 	"Backups":             notServed,
 	"PointInTimeRecovery": notServed,
+	"Exports":             notServed,
+	"Imports":             notServed,
 	"DescribeEndpoints":   notServed,
 	"DescribeLimits":      notServed,
 	"IndexChanges":        "indexes stay as they were made",

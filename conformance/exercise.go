@@ -209,6 +209,8 @@ var tableGroups = []group{
 	{"ResourcePolicy", resourcePolicyChecks},
 	{"Backups", backupChecks},
 	{"PointInTimeRecovery", pointInTimeChecks},
+	{"Exports", exportChecks},
+	{"Imports", importChecks},
 	{"DescribeLimits", describeLimitsChecks},
 	{"DescribeEndpoints", describeEndpointsChecks},
 

@@ -39,18 +39,21 @@ func ReadOnly() string {
 	}, []string{"*"}})
 }
 
-// Table returns the policy for all actions on the table with an ARN, its indexes, its stream and
-// its backups.
+// Table returns the policy for all actions on the table with an ARN, its indexes, its stream, its
+// backups, and its exports and imports, which also need permission for their buckets.
 func Table(arn string) string {
-	return Text(Grant{"Table", []string{"dynamodb:*"}, []string{arn, arn + "/index/*", arn + "/stream/*", arn + "/backup/*"}})
+	return Text(Grant{"Table", []string{"dynamodb:*"}, []string{
+		arn, arn + "/index/*", arn + "/stream/*", arn + "/backup/*", arn + "/export/*", arn + "/import/*",
+	}})
 }
 
 // Backup returns the policy for copying all tables: by reading them, with mayfly backup, or as
-// DynamoDB's own backups and exports. It allows neither restoring nor deleting.
+// DynamoDB's own backups and exports, these to all buckets of the server. It allows neither
+// restoring nor importing nor deleting.
 func Backup() string {
 	return Text(Grant{"Backup", []string{
 		"dynamodb:CreateBackup", "dynamodb:DescribeBackup", "dynamodb:DescribeContinuousBackups", "dynamodb:DescribeExport", "dynamodb:DescribeTable",
 		"dynamodb:DescribeTimeToLive", "dynamodb:ExportTableToPointInTime", "dynamodb:ListBackups", "dynamodb:ListExports", "dynamodb:ListTables",
-		"dynamodb:ListTagsOfResource", "dynamodb:Scan", "mayfly:Backup",
+		"dynamodb:ListTagsOfResource", "dynamodb:Scan", "mayfly:Backup", "s3:PutObject",
 	}, []string{"*"}})
 }

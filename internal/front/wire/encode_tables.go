@@ -80,12 +80,8 @@ func encodeOnDemand(w *writer, o *service.OnDemandThroughput) {
 		return
 	}
 	w.name("OnDemandThroughput").beginObject()
-	if o.MaxRead.Set {
-		w.name("MaxReadRequestUnits").integer(o.MaxRead.V)
-	}
-	if o.MaxWrite.Set {
-		w.name("MaxWriteRequestUnits").integer(o.MaxWrite.V)
-	}
+	w.optionalInteger("MaxReadRequestUnits", o.MaxRead)
+	w.optionalInteger("MaxWriteRequestUnits", o.MaxWrite)
 	w.endObject()
 }
 

@@ -47,6 +47,12 @@ var operations = map[string]operation{
 	"UpdateContinuousBackups":   bind(decodeUpdateContinuousBackups, (*service.Service).UpdateContinuousBackups, encodeContinuousBackups),
 	"DescribeContinuousBackups": bind(decodeTableName, (*service.Service).DescribeContinuousBackups, encodeContinuousBackups),
 	"RestoreTableToPointInTime": bind(decodeRestoreToTime, (*service.Service).RestoreTableToPointInTime, encodeTableDescription),
+	"ExportTableToPointInTime":  bind(decodeExportTable, (*service.Service).ExportTableToPointInTime, encodeExport),
+	"DescribeExport":            bind(decodeDescribeExport, (*service.Service).DescribeExport, encodeExport),
+	"ListExports":               bind(decodeListExports, (*service.Service).ListExports, encodeListExports),
+	"ImportTable":               bind(decodeImportTable, (*service.Service).ImportTable, encodeImport),
+	"DescribeImport":            bind(decodeDescribeImport, (*service.Service).DescribeImport, encodeImport),
+	"ListImports":               bind(decodeListImports, (*service.Service).ListImports, encodeListImports),
 	"DescribeLimits":            bind(decodeEmpty, (*service.Service).DescribeLimits, encodeDescribeLimits),
 	"DescribeEndpoints":         bind(decodeEmpty, (*service.Service).DescribeEndpoints, encodeDescribeEndpoints),
 }

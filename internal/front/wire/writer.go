@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
+	"github.com/mayflydb/mayfly/internal/store/service"
 )
 
 // writer appends JSON to a buffer. It writes the commas itself: a value or a name gets one unless
@@ -107,6 +108,13 @@ func (w *writer) texts(list []string) {
 func (w *writer) integer(i int64) {
 	w.separate()
 	w.buf = strconv.AppendInt(w.buf, i, 10)
+}
+
+// optionalInteger writes a member, unless it is absent.
+func (w *writer) optionalInteger(name string, i service.Opt[int64]) {
+	if i.Set {
+		w.name(name).integer(i.V)
+	}
 }
 
 func (w *writer) boolean(b bool) {

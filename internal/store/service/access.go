@@ -1,6 +1,9 @@
 package service
 
-import "strings"
+import (
+	"path"
+	"strings"
+)
 
 // Access is something that a request asks for and that can be allowed or denied: an IAM action on a
 // resource, with the facts that conditions of policies compare. An empty fact is missing.
@@ -64,6 +67,22 @@ func (s *Service) Accesses(operation string, in any, facts Facts) []Access {
 	case *RestoreToTimeInput:
 		a.Resource = s.tableResource(in.Source.Or(in.SourceARN.V))
 		return s.restoreAccesses(a, in.Target.V)
+	case *ExportTableInput:
+		a.Resource = s.tableResource(in.TableARN.V)
+		return exportAccesses(a, in)
+	case *DescribeExportInput:
+		a.Resource = s.arnResource(in.ARN.V)
+	case *ListExportsInput:
+		a.Resource = s.listedResource(in.TableARN)
+	case *ImportTableInput:
+		if in.Table != nil {
+			a.Resource = s.tableResource(in.Table.TableName.V)
+		}
+		return importAccesses(a, in)
+	case *DescribeImportInput:
+		a.Resource = s.arnResource(in.ARN.V)
+	case *ListImportsInput:
+		a.Resource = s.listedResource(in.TableARN)
 	case *UpdateContinuousBackupsInput:
 		a.Resource = s.tableResource(in.TableName.V)
 	case *TableNameInput:
@@ -118,6 +137,31 @@ func (s *Service) restoreAccesses(source Access, to string) []Access {
 	return list
 }
 
+// exportAccesses returns the accesses of an export: to its table, and to the bucket as AWS documents
+// it ("Requesting a table export in DynamoDB"). Without the second, a key for one table could replace
+// the exports of others.
+func exportAccesses(table Access, in *ExportTableInput) []Access {
+	folder := bucketARN + path.Join(in.Bucket.V, in.Prefix.V, "AWSDynamoDB") + "/*"
+	return []Access{table, {Action: "s3:PutObject", Resource: folder}}
+}
+
+// importAccesses returns the accesses of an import: to its table, and to the bucket as AWS documents
+// it ("Requesting a table import in DynamoDB"). Without these, a key for one table could read the
+// exports of others.
+func importAccesses(table Access, in *ImportTableInput) []Access {
+	var source BucketSource
+	if in.Source != nil {
+		source = *in.Source
+	}
+	return []Access{
+		table,
+		{Action: "s3:ListBucket", Resource: bucketARN + source.Bucket.V},
+		{Action: "s3:GetObject", Resource: bucketARN + source.Bucket.V + "/" + source.Prefix.V + "*"},
+	}
+}
+
+const bucketARN = "arn:aws:s3:::"
+
 // tableResource returns the ARN of the table that a name or an ARN in a request means. Every region
 // and account sees the same tables, so policies see those of the server.
 func (s *Service) tableResource(given string) string {
@@ -126,6 +170,14 @@ func (s *Service) tableResource(given string) string {
 		return given // malformed: the operation refuses it
 	}
 	return s.tableARN(ref.name)
+}
+
+// listedResource returns the ARN of the table whose jobs a request lists, or "*" for a list of all jobs.
+func (s *Service) listedResource(table Opt[string]) string {
+	if !table.Set {
+		return "*"
+	}
+	return s.tableResource(table.V)
 }
 
 func (s *Service) indexResource(table, index Opt[string]) string {

@@ -17,16 +17,21 @@ func (s *Service) CreateTable(ctx context.Context, in *CreateTableInput) (*Table
 	if err := checkCreateTable(in); err != nil {
 		return nil, err
 	}
-	d := newTableDesc(ref.name, in, s.engine.Now())
-	s.obeyTags(&d)
-	t, err := s.engine.CreateTable(ctx, d)
+	t, err := s.engine.CreateTable(ctx, s.newTable(ref.name, in))
 	if err != nil {
 		return nil, apiError(err, ref.name)
 	}
 	return s.describe(t.Desc(), engine.TableStats{}), nil
 }
 
-// newTableDesc returns the table description for a valid request.
+// newTable describes the table that a valid request creates.
+func (s *Service) newTable(name string, in *CreateTableInput) engine.TableDesc {
+	d := newTableDesc(name, in, s.engine.Now())
+	s.obeyTags(&d)
+	return d
+}
+
+// newTableDesc is newTable without the settings of tags.
 func newTableDesc(name string, in *CreateTableInput, now engine.Instant) engine.TableDesc {
 	kinds := definedKinds(in.Attributes)
 	d := engine.TableDesc{Namespace: namespace, Name: name, Key: keySchema(in.KeySchema, kinds)}

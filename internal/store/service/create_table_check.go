@@ -23,9 +23,16 @@ const (
 
 // checkCreateTable checks the request in AWS's order, except TableName.
 func checkCreateTable(in *CreateTableInput) error {
-	if err := createTableShape(in); err != nil {
+	var s shape
+	s.createTable("", in)
+	if err := s.err(); err != nil {
 		return err
 	}
+	return checkNewTable(in)
+}
+
+// checkNewTable checks the rules of a new table, in AWS's order.
+func checkNewTable(in *CreateTableInput) error {
 	checks := []func(*CreateTableInput) error{
 		checkTableClass, checkBilling, checkTableKey, checkLocalIndexes, checkGlobalIndexes,
 		checkDefinitionsUsed, checkCreateStream, checkCreateTags, checkCreatePolicy,
@@ -38,30 +45,30 @@ func checkCreateTable(in *CreateTableInput) error {
 	return nil
 }
 
-func createTableShape(in *CreateTableInput) error {
-	var s shape
-	s.Required("attributeDefinitions", in.Attributes != nil)
-	s.definitions(in.Attributes)
-	s.enum("billingMode", in.BillingMode, enumBilling)
-	s.throughput("provisionedThroughput", in.Throughput)
-	s.keySchema("keySchema", in.KeySchema)
+// createTable checks the shape of a new table, except its name. at is the path of the structure
+// around its members: empty, or with a dot at its end.
+func (s *shape) createTable(at string, in *CreateTableInput) {
+	s.Required(at+"attributeDefinitions", in.Attributes != nil)
+	s.definitions(at+"attributeDefinitions", in.Attributes)
+	s.enum(at+"billingMode", in.BillingMode, enumBilling)
+	s.throughput(at+"provisionedThroughput", in.Throughput)
+	s.keySchema(at+"keySchema", in.KeySchema)
 	for i := range in.Local {
-		s.index(member("localSecondaryIndexes", i), &in.Local[i])
+		s.index(member(at+"localSecondaryIndexes", i), &in.Local[i])
 	}
 	for i := range in.Global {
-		s.index(member("globalSecondaryIndexes", i), &in.Global[i])
+		s.index(member(at+"globalSecondaryIndexes", i), &in.Global[i])
 	}
 	s.stream(in.Stream)
 	s.tags(in.Tags)
-	return s.err()
 }
 
 // member returns the path of the i-th element of a list.
 func member(list string, i int) string { return list + "." + strconv.Itoa(i+1) + ".member" }
 
-func (s *shape) definitions(defs []AttributeDefinition) {
+func (s *shape) definitions(list string, defs []AttributeDefinition) {
 	for i, def := range defs {
-		path := member("attributeDefinitions", i)
+		path := member(list, i)
 		s.Required(path+".attributeName", def.Name.Set)
 		s.length(path+".attributeName", def.Name, 1, attributeNameKeysMax)
 		s.Required(path+".attributeType", def.Type.Set)

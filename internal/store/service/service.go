@@ -1,6 +1,6 @@
 // Package service implements the operations of the DynamoDB API: one file each, named after it.
 //
-// An operation is a method on [Service] that takes an input and returns an output (api.go). The
+// An operation is a method on [Service] that takes an input and returns an output (api.go, api_bulk.go). The
 // wire converts JSON to inputs and outputs to JSON; the engine stores. This package decides which
 // requests are valid, which fault of a request is reported first, what a write changes, where a
 // page ends, and what a call costs.
@@ -27,11 +27,15 @@ package service
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"log/slog"
 	"runtime"
 	"time"
 
+	"github.com/mayflydb/mayfly/internal/objects"
+	"github.com/mayflydb/mayfly/internal/store/bulk"
 	"github.com/mayflydb/mayfly/internal/store/engine"
 )
 
@@ -52,6 +56,11 @@ type Options struct {
 	// with strict expiry: they apply to tables that are tagged aws.
 	Expiry engine.Expiry
 
+	// Bucket returns the store of a bucket for exports and imports, or bulk.ErrNoBucket. Default: it
+	// knows none.
+	Bucket func(ctx context.Context, name string) (objects.Store, error)
+	Logger *slog.Logger // of exports and imports; nil: none
+
 	// SwitchedOff is called when a table's stream or TTL was disabled or the table was deleted:
 	// after the change is durable, before the answer. It must be quick and safe for concurrent use.
 	// Default: no call.
@@ -66,6 +75,7 @@ type Options struct {
 // safe for use by many goroutines at once.
 type Service struct {
 	engine   *engine.Engine
+	bulk     *bulk.Runner
 	region   string
 	account  string
 	tables   string // the beginning of all ARNs of tables
@@ -91,6 +101,13 @@ func New(o Options) *Service {
 		turns:    make(chan struct{}, turnsMax(runtime.NumCPU())),
 	}
 	s.tables = "arn:aws:dynamodb:" + s.region + ":" + s.account + ":table/"
+	if o.Bucket == nil {
+		o.Bucket = func(context.Context, string) (objects.Store, error) { return nil, bulk.ErrNoBucket }
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	s.bulk = bulk.New(bulk.Options{Engine: o.Engine, Namespace: namespace, Bucket: o.Bucket, TableARN: s.tableARN, Logger: o.Logger})
 	if s.off == nil {
 		s.off = func(string) {}
 	}
@@ -114,3 +131,7 @@ func describedTable(e *engine.Engine, name string) (*engine.Table, *engine.Table
 	d, err := t.Describe()
 	return t, d, err
 }
+
+// RunBulk runs exports and imports until ctx is done, first those that an earlier process left in
+// progress.
+func (s *Service) RunBulk(ctx context.Context) error { return s.bulk.Run(ctx) }

@@ -31,7 +31,7 @@ func checkUpdateTable(in *UpdateTableInput) error {
 
 func updateTableShape(in *UpdateTableInput) error {
 	var s shape
-	s.definitions(in.Attributes)
+	s.definitions("attributeDefinitions", in.Attributes)
 	s.enum("billingMode", in.BillingMode, enumBilling)
 	s.throughput("provisionedThroughput", in.Throughput)
 	s.stream(in.Stream)
