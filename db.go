@@ -141,6 +141,8 @@ func (db *DB) assemble() {
 	db.metrics = admin.NewMetrics(db.sources())
 	db.service = service.New(service.Options{
 		Engine:  db.engine,
+		Bucket:  db.bucket,
+		Logger:  o.Logger,
 		Region:  o.Region,
 		Account: o.Account,
 		Expiry:  o.expiry(),
@@ -217,7 +219,16 @@ func (db *DB) run(ctx context.Context) {
 		case <-ctx.Done():
 		}
 	}()
-	if err := db.engine.Run(ctx); err != nil {
+	var transfers sync.WaitGroup
+	defer transfers.Wait()
+	transfers.Go(func() {
+		if err := db.service.RunBulk(ctx); err != nil && ctx.Err() == nil {
+			db.options.Logger.Error("exports and imports wait for the next start", "error", err)
+		}
+	})
+	err := db.engine.Run(ctx)
+	cancel()
+	if err != nil {
 		db.options.Logger.Error("the database has stopped", "error", err)
 		db.failure = err
 		close(db.failed)

@@ -117,6 +117,12 @@ type Options struct {
 	// mayfly trigger run). Their APIs are not served, and none of them runs here. Default: false.
 	DatabaseOnly bool
 
+	// Buckets are the places that ExportTableToPointInTime may write to and ImportTable may read
+	// from, by the names of buckets in requests. A client that may call these operations can write
+	// and read there; with Credentials, it also needs permissions of S3. Default: none, so that
+	// exports and imports fail with S3NoSuchBucket.
+	Buckets map[string]Bucket
+
 	// StreamRetention is the time for which stream records are kept, by the database's clock.
 	// Default: 24 hours. Range: one second to a year.
 	StreamRetention time.Duration
@@ -462,6 +468,7 @@ func (o Options) validate(dir string) error {
 		err := browser.CheckHost(name)
 		all.AddIf(err != nil, fmt.Sprintf("AllowHosts[%d]", i), "%v", err)
 	}
+	checkBuckets(&all, o.Buckets)
 	all.AddIf(o.Unmapped < UnmappedDefault || o.Unmapped > UnmappedRefuse, "Unmapped", "unknown value %d", int(o.Unmapped))
 	all.AddIf(o.CatchUp != CatchUpLast && o.CatchUp != CatchUpAll && o.CatchUp != CatchUpSkip, "CatchUp", "%q is not one of last, all, skip", o.CatchUp)
 	for _, err := range resolve.Check(o.Targets) {

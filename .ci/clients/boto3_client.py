@@ -290,6 +290,68 @@ def point_in_time(db, table, name):
     checked("point-in-time recovery: on, restored, off")
 
 
+def exports(db, table, name):
+    """Exports the table to the bucket named exports, and imports it from there."""
+    refused(db.exceptions.PointInTimeRecoveryUnavailableException, "an export without a history", db.export_table_to_point_in_time,
+            TableArn=table.table_arn, S3Bucket="exports")
+    db.update_continuous_backups(TableName=name, PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True})
+    item = {"device": "exported", "at": Decimal("1.5"), "kind": "export", "parts": {b"\x00\xff"}, "more": [None, True, {"é": "ü"}]}
+    table.put_item(Item=item)
+    request = {"TableArn": table.table_arn, "S3Bucket": "exports", "S3Prefix": name, "ClientToken": name}
+    begun = db.export_table_to_point_in_time(**request)["ExportDescription"]
+    expect(begun["ExportStatus"], "IN_PROGRESS", "the status of an export")
+    expect(begun["S3Prefix"], name, "the prefix of an export")
+    arn = begun["ExportArn"]
+    expect(db.export_table_to_point_in_time(**request)["ExportDescription"]["ExportArn"], arn, "the export of the same token")
+    refused(db.exceptions.ExportConflictException, "an export with the token of another", db.export_table_to_point_in_time, **{**request, "S3Prefix": "other"})
+    table.put_item(Item={"device": "later", "at": 1})
+
+    def ended(describe):
+        described = describe()
+        return described if described["ExportStatus"] != "IN_PROGRESS" else None
+
+    done = until("the export", lambda: ended(lambda: db.describe_export(ExportArn=arn)["ExportDescription"]))
+    expect(done["ExportStatus"], "COMPLETED", "the export")
+    expect(done["ExportManifest"].startswith(name + "/AWSDynamoDB/"), True, "the manifest's place")
+    listed = db.list_exports(TableArn=table.table_arn)["ExportSummaries"]
+    expect([e["ExportArn"] for e in listed], [arn], "the exports of the table")
+    refused(db.exceptions.ExportNotFoundException, "describing no export", db.describe_export, ExportArn=arn[:-8] + "00000000")
+
+    copy = name + "-imported"
+    parameters = {
+        "TableName": copy,
+        "KeySchema": [{"AttributeName": "device", "KeyType": "HASH"}, {"AttributeName": "at", "KeyType": "RANGE"}],
+        "AttributeDefinitions": [{"AttributeName": "device", "AttributeType": "S"}, {"AttributeName": "at", "AttributeType": "N"},
+                                 {"AttributeName": "kind", "AttributeType": "S"}],
+        "BillingMode": "PAY_PER_REQUEST",
+        "GlobalSecondaryIndexes": [{"IndexName": "byKind", "KeySchema": [{"AttributeName": "kind", "KeyType": "HASH"}], "Projection": {"ProjectionType": "ALL"}}],
+    }
+    source = {"S3Bucket": "exports", "S3KeyPrefix": "/".join(done["ExportManifest"].split("/")[:-1]) + "/data/"}
+    begun = db.import_table(S3BucketSource=source, InputFormat="DYNAMODB_JSON", InputCompressionType="GZIP", TableCreationParameters=parameters)
+    begun = begun["ImportTableDescription"]
+    expect(begun["ImportStatus"], "IN_PROGRESS", "the status of an import")
+    try:
+        refused(db.exceptions.ResourceInUseException, "an import into a table", db.import_table, S3BucketSource=source, InputFormat="DYNAMODB_JSON",
+                TableCreationParameters=parameters)
+        db.get_waiter("table_exists").wait(TableName=copy, WaiterConfig={"Delay": 1})
+        done = db.describe_import(ImportArn=begun["ImportArn"])["ImportTableDescription"]
+        expect([done["ImportStatus"], done["ErrorCount"]], ["COMPLETED", 0], "the import")
+        expect(done["TableCreationParameters"]["GlobalSecondaryIndexes"][0]["IndexName"], "byKind", "the index of an import")
+        imported = boto3.resource("dynamodb", **settings()).Table(copy)
+        expect(imported.query(IndexName="byKind", KeyConditionExpression=Key("kind").eq("export"))["Items"], [item], "an imported item, by its index")
+        expect("Item" in imported.get_item(Key={"device": "later", "at": 1}), False, "an item from after the export")
+        expect(imported.scan(Select="COUNT")["Count"], done["ImportedItemCount"], "the number of items")
+        listed = db.list_imports(TableArn=done["TableArn"])["ImportSummaryList"]
+        expect([i["ImportArn"] for i in listed], [done["ImportArn"]], "the imports of the table")
+        refused(db.exceptions.ImportNotFoundException, "describing no import", db.describe_import, ImportArn=done["ImportArn"][:-8] + "00000000")
+    finally:
+        db.delete_table(TableName=copy)
+    for key in [{"device": "exported", "at": Decimal("1.5")}, {"device": "later", "at": 1}]:
+        table.delete_item(Key=key)
+    db.update_continuous_backups(TableName=name, PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": False})
+    checked("exports and imports: begun, described, listed, compared")
+
+
 def main():
     if not ENDPOINT:
         sys.exit("boto3: MAYFLY_ENDPOINT names no endpoint")
@@ -306,6 +368,7 @@ def main():
         errors(db, table, name)
         backups(db, table, name)
         point_in_time(db, table, name)
+        exports(db, table, name)
         expiry_and_stream(db, table, description["LatestStreamArn"])
     finally:
         db.delete_table(TableName=name)

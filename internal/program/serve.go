@@ -45,10 +45,11 @@ type serveCommand struct {
 	ShardBytes   byteSize      `help:"Size at which a shard is closed and continued by a child." default:"64MB"`
 
 	targetFlags
-	Triggers     string         `help:"YAML or JSON file of triggers, in addition to those made through the API. See docs/triggers.md." placeholder:"FILE"`
-	Reminders    string         `help:"YAML or JSON file of reminders: calls at times that items name. See docs/reminders.md." placeholder:"FILE"`
-	DatabaseOnly bool           `help:"Serve only the database. mayfly worker and mayfly trigger run can run the schedules, triggers and reminders."`
-	CatchUp      mayfly.CatchUp `help:"Which occurrences missed during downtime fire, unless the schedule or its group sets it: last, all or skip." enum:"last,all,skip" default:"last"`
+	Triggers     string            `help:"YAML or JSON file of triggers, in addition to those made through the API. See docs/triggers.md." placeholder:"FILE"`
+	Reminders    string            `help:"YAML or JSON file of reminders: calls at times that items name. See docs/reminders.md." placeholder:"FILE"`
+	Bucket       map[string]string `help:"Where ExportTableToPointInTime writes and ImportTable reads, by the name of the bucket in the request: a directory, or s3://BUCKET. May be repeated." placeholder:"NAME=PLACE"`
+	DatabaseOnly bool              `help:"Serve only the database. mayfly worker and mayfly trigger run can run the schedules, triggers and reminders."`
+	CatchUp      mayfly.CatchUp    `help:"Which occurrences missed during downtime fire, unless the schedule or its group sets it: last, all or skip." enum:"last,all,skip" default:"last"`
 	logFlags
 }
 
@@ -61,6 +62,7 @@ func (serveCommand) Help() string {
     mayfly serve --data ./data --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem --config mayfly.yaml
     mayfly serve --data ./data --keys keys.yaml
     mayfly serve --tls-self-signed ./tls
+    mayfly serve --data ./data --bucket exports=/srv/exports
     MAYFLY_DATA=./data mayfly serve --config mayfly.yaml
     AWS_ENDPOINT_URL=http://127.0.0.1:8000 aws dynamodb list-tables
 
@@ -85,6 +87,9 @@ func (c serveCommand) Run(ctx context.Context, s streams) error {
 	moreProcessors()
 	defer afterStart(int64(c.CacheBytes), c.Data == "").Stop()
 	options.Logger = c.logger(s.err)
+	if options.Buckets, err = openBuckets(ctx, c.Bucket, options.Logger); err != nil {
+		return err
+	}
 	if err := c.credentials(ctx, &options); err != nil {
 		return err
 	}

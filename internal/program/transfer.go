@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mayflydb/mayfly"
 	"github.com/mayflydb/mayfly/internal/exportfile"
 	"github.com/mayflydb/mayfly/internal/objects"
 	"github.com/mayflydb/mayfly/internal/work/retry"
@@ -64,6 +65,22 @@ func openPlace(ctx context.Context, place string, l *slog.Logger) (store objects
 	bucket, prefix, _ = strings.Cut(address, "/")
 	store, err = parts.Objects(ctx, place, l)
 	return store, bucket, prefix, err
+}
+
+// openBuckets opens the places of buckets.
+func openBuckets(ctx context.Context, places map[string]string, l *slog.Logger) (map[string]mayfly.Bucket, error) {
+	buckets := make(map[string]mayfly.Bucket, len(places))
+	for name, place := range places {
+		if err := needObjects(place); err != nil {
+			return nil, err
+		}
+		store, _, _, err := openPlace(ctx, place, l)
+		if err != nil {
+			return nil, misused(fmt.Errorf("--bucket %s=%s: %w", name, place, err), "for example --bucket exports=/srv/exports")
+		}
+		buckets[name] = store
+	}
+	return buckets, nil
 }
 
 // transferReport is the report of export, import and copy as JSON.

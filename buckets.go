@@ -1,0 +1,46 @@
+package mayfly
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+
+	"github.com/mayflydb/mayfly/internal/objects"
+	"github.com/mayflydb/mayfly/internal/option"
+	"github.com/mayflydb/mayfly/internal/store/bulk"
+)
+
+// Bucket has the files of a bucket: ExportTableToPointInTime writes them, and ImportTable reads them.
+// BucketDir returns one; others are implementations of your own.
+type Bucket = objects.Store
+
+// BucketFile is an open file of a Bucket.
+type BucketFile = objects.File
+
+// BucketDir returns the bucket of the files in a directory, which the first file creates.
+func BucketDir(dir string) Bucket { return objects.Dir(dir) }
+
+// bucketName is what DynamoDB's API accepts, which is a little more than S3 does.
+var bucketName = regexp.MustCompile(`^[a-zA-Z0-9]+[.\-\w]*[a-zA-Z0-9]+$`)
+
+// bucketNameMax is the API's limit.
+const bucketNameMax = 255
+
+// checkBuckets collects the faults of buckets.
+func checkBuckets(all *option.Complaints, buckets map[string]Bucket) {
+	for _, name := range slices.Sorted(maps.Keys(buckets)) {
+		all.AddIf(len(name) > bucketNameMax || !bucketName.MatchString(name), "Buckets",
+			"%q is no name of a bucket; it has at most 255 letters, digits, dots, hyphens and underscores, with a letter or digit at both ends", name)
+		all.AddIf(buckets[name] == nil, "Buckets", "%q has no Bucket", name)
+	}
+}
+
+// bucket returns the bucket of a name, or bulk.ErrNoBucket.
+func (db *DB) bucket(_ context.Context, name string) (objects.Store, error) {
+	if b := db.options.Buckets[name]; b != nil {
+		return b, nil
+	}
+	return nil, fmt.Errorf("%w: the server knows no bucket %q; start it with --bucket %s=DIRECTORY, or set Options.Buckets", bulk.ErrNoBucket, name, name)
+}
