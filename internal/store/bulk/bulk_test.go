@@ -721,3 +721,32 @@ func TestDefinition(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Jobs that end while Run looks for new ones are not begun again.
+func TestTakenOnce(t *testing.T) {
+	s := start(t, "", t.TempDir())
+	s.table("events")
+	e, err := s.Export(context.Background(), ExportRequest{Table: "events", At: engine.Never, Bucket: "exports"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := s.engine.Job(engine.JobExport, e.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.run()
+	defer s.close()
+	wait(t, s.FindExport, e.ID)
+	for range 1000 {
+		s.mu.Lock()
+		taken := s.taken[e.ID] != nil
+		s.mu.Unlock()
+		if !taken {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if s.take(before) != nil {
+		t.Error("an export that has ended is taken by its earlier row")
+	}
+}

@@ -75,7 +75,11 @@ func (r *Runner) Run(ctx context.Context) error {
 func (r *Runner) take(job *engine.Job) *counts {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !job.Running || r.taken[job.ID] != nil {
+	if r.taken[job.ID] != nil {
+		return nil
+	}
+	// A job leaves taken after its last row is stored, so the row must be read after taken.
+	if now, err := r.o.Engine.Job(job.Kind, job.ID); err != nil || !now.Running {
 		return nil
 	}
 	c := &counts{}
