@@ -345,3 +345,36 @@ func TestJobsPowerCut(t *testing.T) {
 		t.Errorf("%d jobs after crashes, of which %d had ended: the cuts hit nothing", began, ended)
 	}
 }
+
+// The oldest rows of jobs that have ended make room for new ones, whether the rows are many or long.
+// Jobs in progress stay.
+func TestRoomForJobs(t *testing.T) {
+	for name, c := range map[string]struct{ rows, bytes int }{"many": {jobsMax, 2}, "long": {jobsBytesMax/JobBytesMax + 10, JobBytesMax}} {
+		d := openMemory(t)
+		id := func(i int) string { return fmt.Sprintf("%014d-00000000", i) }
+		fill := func(running bool) {
+			d.jobs.mu.Lock()
+			defer d.jobs.mu.Unlock()
+			for i := range c.rows {
+				d.jobs.set(&Job{ID: id(i), Kind: JobExport, Running: running || i == 0, Details: make(json.RawMessage, c.bytes)})
+			}
+		}
+		fill(true)
+		begin := func(table string) error {
+			_, err := d.BeginImport(context.Background(), TableDesc{Namespace: "default", Name: table, Key: KeySchema{Partition: []KeyAttr{{"pk", dynamo.KindString}}}}, noDetails)
+			return err
+		}
+		if err := begin("first"); err != ErrTooManyJobs {
+			t.Errorf("%s, all in progress: %v", name, err)
+		}
+		fill(false)
+		if err := begin("first"); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		d.jobs.mu.Lock()
+		if d.jobs.byID[id(0)] == nil || d.jobs.byID[id(1)] != nil || d.jobs.byID[id(c.rows-1)] == nil || d.jobs.bytes > jobsBytesMax || len(d.jobs.byID) > jobsMax {
+			t.Errorf("%s: %d rows with %d bytes are left", name, len(d.jobs.byID), d.jobs.bytes)
+		}
+		d.jobs.mu.Unlock()
+	}
+}

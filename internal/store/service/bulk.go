@@ -172,7 +172,7 @@ func jobError(err error, table string) error {
 		return &dynamo.Error{Code: dynamo.CodeLimitExceeded, Message: "Up to " + strconv.Itoa(bulk.ExportsMax) + " exports and " +
 			strconv.Itoa(bulk.ImportsMax) + " imports can be in progress at once: wait until one has ended"}
 	case errors.Is(err, engine.ErrTooManyJobs):
-		return &dynamo.Error{Code: dynamo.CodeLimitExceeded, Message: "There are as many exports and imports as a database can remember: the oldest are forgotten 90 days after their end"}
+		return &dynamo.Error{Code: dynamo.CodeLimitExceeded, Message: "There are as many exports and imports in progress as a database can remember: wait until one has ended"}
 	default:
 		return apiError(err, table)
 	}
