@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 
 	"github.com/mayflydb/mayfly/internal/objects"
 	"github.com/mayflydb/mayfly/internal/option"
 	"github.com/mayflydb/mayfly/internal/store/bulk"
+	"github.com/mayflydb/mayfly/internal/store/service"
 )
 
 // Bucket has the files of a bucket: ExportTableToPointInTime writes them, and ImportTable reads them.
@@ -22,16 +22,10 @@ type BucketFile = objects.File
 // BucketDir returns the bucket of the files in a directory, which the first file creates.
 func BucketDir(dir string) Bucket { return objects.Dir(dir) }
 
-// bucketName is what DynamoDB's API accepts, which is a little more than S3 does.
-var bucketName = regexp.MustCompile(`^[a-zA-Z0-9]+[.\-\w]*[a-zA-Z0-9]+$`)
-
-// bucketNameMax is the API's limit.
-const bucketNameMax = 255
-
 // checkBuckets collects the faults of buckets.
 func checkBuckets(all *option.Complaints, buckets map[string]Bucket) {
 	for _, name := range slices.Sorted(maps.Keys(buckets)) {
-		all.AddIf(len(name) > bucketNameMax || !bucketName.MatchString(name), "Buckets",
+		all.AddIf(!service.IsBucket(name), "Buckets",
 			"%q is no name of a bucket; it has at most 255 letters, digits, dots, hyphens and underscores, with a letter or digit at both ends", name)
 		all.AddIf(buckets[name] == nil, "Buckets", "%q has no Bucket", name)
 	}

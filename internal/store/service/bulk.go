@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/mayflydb/mayfly/internal/store/bulk"
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
@@ -22,14 +23,26 @@ const (
 )
 
 var (
-	bucketPattern      = regexp.MustCompile(`^[a-z0-9A-Z]+[\.\-\w]*[a-z0-9A-Z]+$`)
-	ownerPattern       = regexp.MustCompile(`^[0-9]{12}$`)
-	clientTokenPattern = regexp.MustCompile(`^[^\$]+$`)
+	bucketPattern      = lazyPattern(`^[a-z0-9A-Z]+[\.\-\w]*[a-z0-9A-Z]+$`)
+	ownerPattern       = lazyPattern(`^[0-9]{12}$`)
+	clientTokenPattern = lazyPattern(`^[^\$]+$`)
 )
 
+// pattern is a regular expression that is compiled at its first use.
+type pattern func() *regexp.Regexp
+
+func lazyPattern(text string) pattern {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
+}
+
+// IsBucket reports whether a name is one that requests may have for a bucket.
+func IsBucket(name string) bool {
+	return len(name) <= bucketLengthMax && bucketPattern().MatchString(name)
+}
+
 // match checks a string against a pattern, which the message quotes.
-func (s *shape) match(path string, v Opt[string], pattern *regexp.Regexp, quoted string) {
-	if v.Set && !pattern.MatchString(v.V) {
+func (s *shape) match(path string, v Opt[string], p pattern, quoted string) {
+	if v.Set && !p().MatchString(v.V) {
 		s.Pattern(path, v.V, quoted)
 	}
 }
@@ -38,14 +51,14 @@ func (s *shape) match(path string, v Opt[string], pattern *regexp.Regexp, quoted
 // path of the structure around them, and prefix the name of the third.
 func (s *shape) bucket(at string, b *BucketSource, prefix string) {
 	s.Required(at+"s3Bucket", b.Bucket.Set)
-	s.match(at+"s3Bucket", b.Bucket, bucketPattern, bucketPattern.String())
+	s.match(at+"s3Bucket", b.Bucket, bucketPattern, bucketPattern().String())
 	s.length(at+"s3Bucket", b.Bucket, 0, bucketLengthMax)
 	s.match(at+"s3BucketOwner", b.Owner, ownerPattern, "[0-9]{12}")
 	s.length(at+prefix, b.Prefix, 0, prefixLengthMax)
 }
 
 func (s *shape) clientToken(v Opt[string]) {
-	s.match("clientToken", v, clientTokenPattern, clientTokenPattern.String())
+	s.match("clientToken", v, clientTokenPattern, clientTokenPattern().String())
 	s.length("clientToken", v, 1, clientTokenLengthMax)
 }
 
@@ -154,13 +167,13 @@ func readPageToken(token Opt[string]) (id string, err error) {
 	}
 	padded, err := hex.DecodeString(token.V)
 	id = strings.TrimRight(string(padded), "\x00")
-	if err != nil || pageToken(id) != token.V || !jobID.MatchString(id) {
+	if err != nil || pageToken(id) != token.V || !jobID().MatchString(id) {
 		return "", invalid(invalidValues + "NextToken is not one that this operation returned: send the NextToken of the previous page, or none for the first page")
 	}
 	return id, nil
 }
 
-var jobID = regexp.MustCompile(`^[0-9]{14}-[0-9a-f]{8}$`)
+var jobID = lazyPattern(`^[0-9]{14}-[0-9a-f]{8}$`)
 
 // jobError is apiError for the errors that exports and imports share.
 func jobError(err error, table string) error {

@@ -3,7 +3,6 @@ package service
 import (
 	"context"
 	"errors"
-	"regexp"
 	"slices"
 
 	"github.com/mayflydb/mayfly/internal/store/bulk"
@@ -22,8 +21,8 @@ var (
 	enumInputFormat = []string{formatJSON, formatION, formatCSV}
 	enumCompression = []string{"GZIP", "ZSTD", compressionNone}
 
-	delimiterPattern = regexp.MustCompile(`^[,;:|\t ]$`)
-	headerPattern    = regexp.MustCompile(`^[\x20-\x21\x23-\x2B\x2D-\x7E]*$`)
+	delimiterPattern = lazyPattern(`^[,;:|\t ]$`)
+	headerPattern    = lazyPattern(`^[\x20-\x21\x23-\x2B\x2D-\x7E]*$`)
 )
 
 // ImportTable begins to create a table with the items of files in a bucket. The table is CREATING
