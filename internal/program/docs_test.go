@@ -301,6 +301,9 @@ func (r *reader) serve(b block) {
 	if len(args) < 2 || args[0] != "mayfly" || args[1] != "serve" {
 		r.Fatalf("%s: not a mayfly serve: %s", b.where, b.text)
 	}
+	if slices.Contains(args, "--port") {
+		r.Fatalf("%s: pages run at the same time, so none may name the port of its server", b.where)
+	}
 	server, err := startServer(r.dir, nil, args[2:]...)
 	if err != nil {
 		r.Fatalf("%s: %v", b.where, err)
