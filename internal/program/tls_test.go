@@ -270,11 +270,6 @@ func TestTLSReload(t *testing.T) {
 	}
 	install(expired)
 	s := startTLS(t, "serve", "--memory", "--tls-cert", cert, "--tls-key", key)
-	for _, want := range []string{"is not valid now", "other users of this machine can read the server's key"} {
-		if strings.Count(s.logged(), want) != 1 {
-			t.Errorf("the log lacks %q: %s", want, s.logged())
-		}
-	}
 	seen := func() *x509.Certificate {
 		t.Helper()
 		c, err := tls.Dial("tcp", strings.TrimPrefix(s.url, "https://"), &tls.Config{InsecureSkipVerify: true})
@@ -283,6 +278,21 @@ func TestTLSReload(t *testing.T) {
 		}
 		defer c.Close()
 		return c.ConnectionState().PeerCertificates[0]
+	}
+	await := func(logged string) {
+		t.Helper()
+		for limit := time.Now().Add(20 * time.Second); !strings.Contains(s.logged(), logged); time.Sleep(50 * time.Millisecond) {
+			seen()
+			if time.Now().After(limit) {
+				t.Fatalf("not logged: %s\n%s", logged, s.logged())
+			}
+		}
+	}
+	for _, want := range []string{"is not valid now", "other users of this machine can read the server's key"} {
+		await(want) // the log is read beside the line that says where the server listens
+		if strings.Count(s.logged(), want) != 1 {
+			t.Errorf("the log has %q more than once: %s", want, s.logged())
+		}
 	}
 	first := seen()
 	var connected atomic.Int64
@@ -303,15 +313,6 @@ func TestTLSReload(t *testing.T) {
 	}
 	ask()
 	install(ours)
-	await := func(logged string) {
-		t.Helper()
-		for limit := time.Now().Add(20 * time.Second); !strings.Contains(s.logged(), logged); time.Sleep(50 * time.Millisecond) {
-			seen()
-			if time.Now().After(limit) {
-				t.Fatalf("not logged: %s\n%s", logged, s.logged())
-			}
-		}
-	}
 	await("read the changed TLS files")
 	second := seen()
 	if second.Equal(first) || second.VerifyHostname("127.0.0.1") != nil {
