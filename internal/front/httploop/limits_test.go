@@ -85,6 +85,7 @@ func TestHandedAreFew(t *testing.T) {
 		c := b.connect()
 		c.send(raw("OPTIONS / HTTP/1.1", "Host: h"))
 		c.wantClosed(headerLimit, headerLimit+searchPause)
+		synctest.Wait()
 		if n := b.connections.Open(); n != 0 {
 			t.Errorf("%d are open", n)
 		}
