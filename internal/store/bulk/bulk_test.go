@@ -750,3 +750,48 @@ func TestTakenOnce(t *testing.T) {
 		t.Error("an export that has ended is taken by its earlier row")
 	}
 }
+
+// An import that begins again has nothing of the source as it was before.
+func TestAgainAnew(t *testing.T) {
+	dir, bucket := t.TempDir(), t.TempDir()
+	write := func(name, pk string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(bucket, name), []byte(`{"Item":{"pk":{"S":"`+pk+`"},"g":{"S":"x"}}}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("a", "before")
+	write("b", "b")
+	s := start(t, dir, bucket)
+	s.touch = func(ctx context.Context, name string) error {
+		if name == "b" {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		return nil
+	}
+	s.run()
+	i, err := s.Import(context.Background(), ImportRequest{Table: desc("new"), Bucket: "exports", Format: "DYNAMODB_JSON", Compression: "NONE"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for loaded := int64(0); loaded == 0; time.Sleep(time.Millisecond) {
+		now, err := s.FindImport(i.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		loaded = now.Imported
+	}
+	s.close()
+	write("a", "after")
+	s = start(t, dir, bucket)
+	s.run()
+	defer s.close()
+	if i = wait(t, s.FindImport, i.ID); i.Status != Completed || i.Imported != 2 {
+		t.Fatalf("%+v", i)
+	}
+	want := []string{`{"g":{"S":"x"},"pk":{"S":"after"}}`, `{"g":{"S":"x"},"pk":{"S":"b"}}`}
+	if diff := cmp.Diff(want, s.items("new")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
