@@ -164,8 +164,8 @@ func exportListRefused(t *testing.T, e *Endpoint) {
 	e.refuse(t, "ListExports", `{"NextToken":"x"}`, validation, "…")
 }
 
-// importBody returns a request to import JSON into a table with the key pk. The members in more, and
-// the members of TableCreationParameters in settings, replace those of the same name.
+// importBody returns a request to import JSON into a table with the key pk. more is JSON that replaces
+// members of the request, and settings is JSON that replaces members of TableCreationParameters.
 func importBody(t *testing.T, name, settings, more string) string {
 	t.Helper()
 	table := map[string]any{

@@ -12,11 +12,11 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// An export begins like a restore to an instant, with a checkpoint that has the table's history. The
-// items at the instant are those of the checkpoint, except for the ones that have changed since: such an
-// item is as in its first history record after the instant. These records are read into memory, up to
-// a bound. Beyond it, the export handles the lower half of the keys first, and reads the history again
-// for the rest.
+// An export begins like a restore to an instant, with a checkpoint that has the table's history. Most
+// items of the checkpoint are as they were at the instant. The others have changed since, and their
+// first history records after the instant show how they were. These records are read into memory, up
+// to a bound. Beyond it, the export handles the lower half of the keys first, and reads the history
+// again for the rest.
 
 // exportBytes bounds the memory for history records of one part of an export.
 const exportBytes = 64 << 20
