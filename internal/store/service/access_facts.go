@@ -252,7 +252,7 @@ func (f accessFacts) schema(table string, index Opt[string]) (engine.KeySchema, 
 	if err != nil {
 		return engine.KeySchema{}, false
 	}
-	t, err := f.s.engine.Table(namespace, ref.name)
+	t, err := f.s.table(ref.name)
 	if err != nil {
 		return engine.KeySchema{}, false
 	}

@@ -43,8 +43,8 @@ var errKeyMismatch = invalid(msgKeyMismatch)
 
 // bind finds the table and checks the action against its schema. It returns errors of the engine,
 // such as *engine.KeyError, or of the API.
-func (a *action) bind(e *engine.Engine) error {
-	t, d, err := describedTable(e, a.ref.name)
+func (a *action) bind(s *Service) error {
+	t, d, err := s.describedTable(a.ref.name)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ func (s *Service) BatchGetItem(ctx context.Context, in *BatchGetItemInput) (*Bat
 		return nil, err
 	}
 	for i := range gets {
-		if err := gets[i].bind(s.engine); err != nil {
+		if err := gets[i].bind(s); err != nil {
 			return nil, apiError(err, "")
 		}
 	}
@@ -168,8 +168,8 @@ func keysRepeat(keys []ItemArg) bool {
 	return false
 }
 
-func (g *batchGet) bind(e *engine.Engine) (err error) {
-	if g.table, err = e.Table(namespace, g.ref.name); err != nil {
+func (g *batchGet) bind(s *Service) (err error) {
+	if g.table, err = s.table(g.ref.name); err != nil {
 		return err
 	}
 	d := g.table.Desc()

@@ -100,7 +100,7 @@ func newBatchWrite(r WriteRequest) (*action, error) {
 func (s *Service) bindBatch(actions []*action, mode capacityMode) error {
 	for i, a := range actions {
 		a.returnOld = mode.asked()
-		err := a.bind(s.engine)
+		err := a.bind(s)
 		if bad, ok := errors.AsType[*engine.KeyError](err); ok && bad.Index == "" && (bad.Problem == engine.KeyWrongType || bad.Problem == engine.KeyMissing) {
 			return errKeyMismatch
 		}

@@ -8,7 +8,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/engine"
 )
 
-// CreateTable creates a table with its indexes, stream, tags and resource policy. The table is ACTIVE at once.
+// CreateTable creates a table with its indexes, stream, tags and resource policy. The table is ACTIVE
+// at once, unless the service shows transient states.
 func (s *Service) CreateTable(ctx context.Context, in *CreateTableInput) (*TableDescription, error) {
 	ref, err := controlTable(in.TableName)
 	if err != nil {
@@ -17,11 +18,16 @@ func (s *Service) CreateTable(ctx context.Context, in *CreateTableInput) (*Table
 	if err := checkCreateTable(in); err != nil {
 		return nil, err
 	}
+	if s.passing.of(ref.name).gone != nil {
+		return nil, apiError(engine.ErrTableExists, ref.name)
+	}
 	t, err := s.engine.CreateTable(ctx, s.newTable(ref.name, in))
 	if err != nil {
 		return nil, apiError(err, ref.name)
 	}
-	return s.describe(t.Desc(), engine.TableStats{}), nil
+	out := s.describe(t.Desc(), engine.TableStats{})
+	s.passing.created(out)
+	return out, nil
 }
 
 // newTable describes the table that a valid request creates.

@@ -15,6 +15,12 @@ func (s *Service) DeleteTable(ctx context.Context, in *TableNameInput) (*TableDe
 	if err != nil {
 		return nil, err
 	}
+	if gone := s.passing.of(ref.name).gone; gone != nil {
+		return gone, nil
+	}
+	if err := s.passing.checkSettled(ref.name); err != nil {
+		return nil, err
+	}
 	d, err := s.engine.DropTable(ctx, namespace, ref.name, mayDrop)
 	if err != nil {
 		return nil, apiError(err, ref.name)
@@ -22,6 +28,7 @@ func (s *Service) DeleteTable(ctx context.Context, in *TableNameInput) (*TableDe
 	s.off(ref.name)
 	out := s.describe(d, engine.TableStats{})
 	out.Status = statusDeleting
+	s.passing.removed(out)
 	return out, nil
 }
 

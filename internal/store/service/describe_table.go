@@ -10,7 +10,7 @@ import (
 // The states of a table or a global index in answers. A change is complete when it is answered,
 // except an added index: it stays CREATING until it is built, and its table is ACTIVE meanwhile, as
 // at AWS. A table that is restored from a backup is CREATING until it has all items. The other states
-// occur only in the answer to a change.
+// occur only in the answer to a change, unless the service shows transient states.
 const (
 	statusActive   = "ACTIVE"
 	statusCreating = "CREATING"
@@ -23,6 +23,9 @@ func (s *Service) DescribeTable(ctx context.Context, in *TableNameInput) (*Table
 	ref, err := controlTable(in.TableName)
 	if err != nil {
 		return nil, err
+	}
+	if gone := s.passing.of(ref.name).gone; gone != nil {
+		return gone, nil
 	}
 	t, err := s.engine.TableToDescribe(namespace, ref.name)
 	if err != nil {
@@ -38,7 +41,9 @@ func (s *Service) DescribeTable(ctx context.Context, in *TableNameInput) (*Table
 	if err != nil {
 		return nil, apiError(err, ref.name)
 	}
-	return s.describe(d, stats), nil
+	out := s.describe(d, stats)
+	s.passing.show(out)
+	return out, nil
 }
 
 // describe returns the catalogue's description of a table in the API's form.

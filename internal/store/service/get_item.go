@@ -21,7 +21,7 @@ func (s *Service) GetItem(ctx context.Context, in *GetItemInput) (*GetItemOutput
 	if err != nil {
 		return nil, err
 	}
-	t, err := s.engine.Table(namespace, ref.name)
+	t, err := s.table(ref.name)
 	if err != nil {
 		return nil, apiError(err, "")
 	}

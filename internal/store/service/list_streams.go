@@ -24,7 +24,7 @@ func (s *Service) ListStreams(_ context.Context, in *ListStreamsInput) (*ListStr
 		return d.Namespace != namespace || table != "" && d.Table != table
 	})
 	if table != "" && len(streams) == 0 {
-		if _, err := s.engine.Table(namespace, table); err != nil {
+		if _, err := s.table(table); err != nil {
 			return nil, apiError(err, table)
 		}
 	}

@@ -1,6 +1,9 @@
 package service
 
-import "context"
+import (
+	"context"
+	"sort"
+)
 
 // listTablesMax is the longest page, and the default.
 const listTablesMax = 100
@@ -13,9 +16,16 @@ func (s *Service) ListTables(_ context.Context, in *ListTablesInput) (*ListTable
 	if err := sh.err(); err != nil {
 		return nil, err
 	}
-	names, more, err := s.engine.TableNames(namespace, in.Start.V, int(in.Limit.Or(listTablesMax)))
+	limit := int(in.Limit.Or(listTablesMax))
+	names, more, err := s.engine.TableNames(namespace, in.Start.V, limit)
 	if err != nil {
 		return nil, apiError(err, "")
+	}
+	if deleted := s.passing.deleted(in.Start.V); len(deleted) > 0 {
+		names = append(names, deleted...)
+		sort.Strings(names)
+		more = more || len(names) > limit
+		names = names[:min(limit, len(names))]
 	}
 	out := &ListTablesOutput{Names: names}
 	if more && len(names) > 0 {

@@ -17,7 +17,7 @@ func (s *Service) Query(ctx context.Context, in *QueryInput) (*PageOutput, error
 	if err != nil {
 		return nil, err
 	}
-	t, d, err := describedTable(s.engine, ref.name)
+	t, d, err := s.describedTable(ref.name)
 	if err != nil {
 		return nil, apiError(err, "")
 	}

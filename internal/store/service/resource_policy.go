@@ -179,7 +179,7 @@ func (s *Service) policyOf(o policyOwner) (engine.ResourcePolicy, error) {
 		}
 		return d.Policy, nil
 	}
-	_, d, err := describedTable(s.engine, o.table)
+	_, d, err := s.describedTable(o.table)
 	if err != nil {
 		return engine.ResourcePolicy{}, err
 	}

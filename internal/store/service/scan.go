@@ -21,7 +21,7 @@ func (s *Service) Scan(ctx context.Context, in *ScanInput) (*PageOutput, error) 
 	if err != nil {
 		return nil, err
 	}
-	t, d, err := describedTable(s.engine, ref.name)
+	t, d, err := s.describedTable(ref.name)
 	if err != nil {
 		return nil, apiError(err, "")
 	}

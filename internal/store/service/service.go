@@ -66,6 +66,10 @@ type Options struct {
 	// Default: no call.
 	SwitchedOff func(table string)
 
+	// TransientStates is the time for which a table or global index shows CREATING, UPDATING or
+	// DELETING after a change, by Elapsed. Default: none.
+	TransientStates time.Duration
+
 	// Elapsed returns the local monotonic time since a fixed instant, such as the start of the
 	// process. Shard iterators age by it. Default: the engine's clock.
 	Elapsed func() time.Duration
@@ -82,6 +86,7 @@ type Service struct {
 	endpoint string
 	expiry   engine.Expiry
 	elapsed  func() time.Duration
+	passing  *passingStates // nil: changes show no states
 	off      func(table string)
 	began    time.Duration // the value of elapsed when the service was made
 	run      uint32        // separates shard iterators of this run from earlier ones
@@ -115,16 +120,28 @@ func New(o Options) *Service {
 		s.elapsed = func() time.Duration { return time.Duration(s.engine.Now()) * time.Millisecond }
 	}
 	s.began = s.elapsed()
+	if o.TransientStates > 0 {
+		s.passing = &passingStates{length: o.TransientStates, elapsed: s.elapsed, tables: map[string]passingState{}}
+	}
 	var run [4]byte
 	rand.Read(run[:])
 	s.run = binary.BigEndian.Uint32(run[:])
 	return s
 }
 
+// table returns a table of clients. It returns engine.ErrTableCreating for one that only descriptions
+// show.
+func (s *Service) table(name string) (*engine.Table, error) {
+	if s.passing.of(name).status == statusCreating {
+		return nil, engine.ErrTableCreating
+	}
+	return s.engine.Table(namespace, name)
+}
+
 // describedTable returns a table and its description, to check a request against. The description
 // is durable, so an answer may depend on it.
-func describedTable(e *engine.Engine, name string) (*engine.Table, *engine.TableDesc, error) {
-	t, err := e.Table(namespace, name)
+func (s *Service) describedTable(name string) (*engine.Table, *engine.TableDesc, error) {
+	t, err := s.table(name)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -71,7 +71,7 @@ func (s *Service) ListTagsOfResource(_ context.Context, in *ListTagsInput) (*Lis
 	if err != nil {
 		return nil, err
 	}
-	_, d, err := describedTable(s.engine, table)
+	_, d, err := s.describedTable(table)
 	if err != nil {
 		return nil, tagError(err, in.ARN.V)
 	}

@@ -27,6 +27,9 @@ func (s *Service) UpdateTimeToLive(ctx context.Context, in *UpdateTimeToLiveInpu
 	if err := updateTimeToLiveShape(in); err != nil {
 		return nil, err
 	}
+	if err := s.passing.checkSettled(ref.name); err != nil {
+		return nil, err
+	}
 	_, err = s.engine.Alter(ctx, namespace, ref.name, func(d *engine.TableDesc, _ engine.Instant) error {
 		return changeTimeToLive(&d.TTL, in.Enabled.V, in.Attribute.V)
 	})
@@ -75,7 +78,7 @@ func (s *Service) DescribeTimeToLive(_ context.Context, in *TableNameInput) (*De
 	if err != nil {
 		return nil, err
 	}
-	_, d, err := describedTable(s.engine, ref.name)
+	_, d, err := s.describedTable(ref.name)
 	if errors.Is(err, engine.ErrTableCreating) {
 		return nil, invalid("Cannot describe time to live while table is in CREATING state: Current table state is CREATING")
 	}

@@ -103,7 +103,7 @@ func transactGetShape(in *TransactGetItemsInput, gets []transactGet) error {
 func (s *Service) bindTransactGets(gets []transactGet) error {
 	bind := func(i int) (err error) {
 		g := &gets[i]
-		if g.table, err = s.engine.Table(namespace, g.ref.name); err == nil {
+		if g.table, err = s.table(g.ref.name); err == nil {
 			g.key, err = lookupKey(g.table.Desc(), g.item)
 		}
 		return err

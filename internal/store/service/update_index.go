@@ -234,5 +234,9 @@ func (s *Service) showIndexChange(out *TableDescription, before []engine.IndexDe
 			out.Status, out.Global = statusUpdating, append(out.Global, gone)
 		}
 	}
-	sort.Slice(out.Global, func(i, j int) bool { return out.Global[i].Name < out.Global[j].Name })
+	sortDescriptions(out.Global)
+}
+
+func sortDescriptions(indexes []IndexDescription) {
+	sort.Slice(indexes, func(i, j int) bool { return indexes[i].Name < indexes[j].Name })
 }

@@ -18,6 +18,9 @@ func (s *Service) UpdateTable(ctx context.Context, in *UpdateTableInput) (*Table
 	if err := checkUpdateTable(in); err != nil {
 		return nil, err
 	}
+	if err := s.passing.checkSettled(ref.name); err != nil {
+		return nil, err
+	}
 	var before []engine.IndexDesc
 	d, err := s.engine.Alter(ctx, namespace, ref.name, func(d *engine.TableDesc, now engine.Instant) error {
 		before = slices.Clone(d.Indexes)
@@ -34,6 +37,7 @@ func (s *Service) UpdateTable(ctx context.Context, in *UpdateTableInput) (*Table
 		return nil, err
 	}
 	s.showIndexChange(out, before, d)
+	s.passing.updated(out)
 	return out, nil
 }
 

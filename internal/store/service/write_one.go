@@ -21,7 +21,7 @@ const (
 func (s *Service) writeOne(ctx context.Context, a *action, returnValues, capacity, collection string) (*WriteOutput, error) {
 	mode := capacityMode(capacity)
 	a.returnOld = mode.asked() || returnValues == returnAllOld
-	if err := a.bind(s.engine); err != nil {
+	if err := a.bind(s); err != nil {
 		return nil, apiError(err, "")
 	}
 	if err := s.engine.Write(ctx, &a.write); err != nil {
