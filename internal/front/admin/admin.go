@@ -10,6 +10,7 @@
 //	POST /_mayfly/clock/set      move it forward to an instant
 //	POST /_mayfly/clock/advance  move it forward by a duration, from due instant to due instant
 //	POST /_mayfly/clock/rate     let it run at a multiple of real time
+//	POST /_mayfly/reset          empty the server and put the clock back to its start
 //	POST /_mayfly/backup         the whole database at one instant, as a tar archive; see package backup
 //
 // Probes need no key. If the server has keys, the rest needs one that allows an action:
@@ -18,9 +19,10 @@
 //	mayfly:ReadMetrics   /metrics, unless they are public
 //	mayfly:ReadClock     GET of the clock
 //	mayfly:MoveClock     POST to the clock
+//	mayfly:Reset         POST to the reset
 //	mayfly:Backup        POST to the backup
 //
-// A POST moves the clock only if clock control is on. docs/clock.md documents its JSON. Requests that a browser sends
+// A POST moves the clock, or empties the server, only if clock control is on. docs/clock.md documents its JSON. Requests that a browser sends
 // for a page of another origin are refused; see package browser.
 //
 // The package knows neither the engine nor the API: the caller passes functions.
@@ -56,6 +58,10 @@ type Options struct {
 	// refused, and only its state can be read.
 	ClockControl bool
 
+	// Reset removes all data, puts the clock back to its start and returns the clock's state. A nil
+	// function means that the server cannot be emptied.
+	Reset func(ctx context.Context) (ClockState, error)
+
 	// Backup writes a backup stream without the files that the client has, which it lists as JSON. It
 	// returns a *RefusedError if it refuses the request.
 	Backup func(ctx context.Context, has []byte, w io.Writer) error
@@ -82,14 +88,14 @@ func Handler(o Options) http.Handler {
 
 	read := http.Handler(o.clockHandler())
 	move := read
-	backup := http.Handler(http.HandlerFunc(o.backup))
+	backup, reset := http.Handler(http.HandlerFunc(o.backup)), http.Handler(http.HandlerFunc(o.reset))
 	passes := o.Permitted
 	if passes == nil {
 		passes = o.Noted
 	}
 	if passes != nil {
 		read, move = passes("mayfly:ReadClock", read), passes("mayfly:MoveClock", move)
-		backup = passes("mayfly:Backup", backup)
+		backup, reset = passes("mayfly:Backup", backup), passes("mayfly:Reset", reset)
 	}
 	byMethod := func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
@@ -101,6 +107,8 @@ func Handler(o Options) http.Handler {
 	mux.HandleFunc(clockPath, byMethod)
 	mux.HandleFunc(clockPath+"/", byMethod)
 	mux.Handle(backupPath, backup)
+	mux.Handle(resetPath, reset)
+	mux.HandleFunc("/_mayfly", unknownPath)
 	mux.HandleFunc("/_mayfly/", unknownPath)
 	return checkPages(browser.Rules{Hosts: o.Hosts}, mux)
 }
@@ -118,13 +126,13 @@ func checkPages(rules browser.Rules, next http.Handler) http.Handler {
 }
 
 // Serves reports whether Handler is to answer a path: one in the package comment, or any other
-// below /_mayfly/, for which it has an error.
+// below /_mayfly, for which it has an error.
 func Serves(path string) bool {
 	switch path {
 	case "/healthz", "/readyz", "/metrics":
 		return true
 	}
-	return strings.HasPrefix(path, "/_mayfly/")
+	return path == "/_mayfly" || strings.HasPrefix(path, "/_mayfly/")
 }
 
 // writeReady answers 503 with the reason if the server is not ready, and otherwise 200 with a line

@@ -81,7 +81,7 @@ func unknownPath(w http.ResponseWriter, r *http.Request) {
 	case "/freeze", "/set", "/advance", "/rate":
 		method = http.MethodPost
 	default:
-		writeError(w, http.StatusNotFound, fmt.Errorf("unknown path %q; use GET %[2]s, POST %[2]s/freeze, /set, /advance or /rate, or POST %[3]s", r.URL.Path, clockPath, backupPath))
+		writeError(w, http.StatusNotFound, fmt.Errorf("unknown path %q; use GET %[2]s, POST %[2]s/freeze, /set, /advance or /rate, POST %[3]s, or POST %[4]s", r.URL.Path, clockPath, resetPath, backupPath))
 		return
 	}
 	w.Header().Set("Allow", method)
@@ -296,7 +296,11 @@ type movedJSON struct {
 }
 
 func (c clockEndpoints) describe() clockJSON {
-	s := c.Clock.State()
+	return c.Options.describe(c.Clock.State())
+}
+
+// describe returns a state of the clock in the form of answers.
+func (o Options) describe(s ClockState) clockJSON {
 	return clockJSON{
 		Now:      stamp(s.Now),
 		NowMS:    s.Now.UnixMilli(),
@@ -304,7 +308,7 @@ func (c clockEndpoints) describe() clockJSON {
 		Rate:     s.Rate,
 		OffsetMS: s.Offset.Milliseconds(),
 		Standing: s.Standing,
-		Control:  c.ClockControl,
+		Control:  o.ClockControl,
 	}
 }
 

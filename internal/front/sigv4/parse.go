@@ -158,5 +158,16 @@ func Region(authorization string) string {
 	return scope[2]
 }
 
+// AccessKey returns the access key in the scope of an Authorization header. It does not check the
+// signature. It returns "" if the header has no scope.
+func AccessKey(authorization string) string {
+	_, credential, _ := strings.Cut(authorization, "Credential=")
+	key, _, found := strings.Cut(credential, "/")
+	if !found {
+		return ""
+	}
+	return key
+}
+
 // regionMax is the length of the longest name that Region returns. Verify accepts longer ones.
 const regionMax = 32

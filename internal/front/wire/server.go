@@ -58,6 +58,14 @@ type Options struct {
 	// Region is shown by GET /. Default "us-east-1".
 	Region string
 
+	// LikeLocal answers GET / as DynamoDB Local does: 400, with a missing authentication token. Health
+	// checks written for it wait for that status.
+	LikeLocal bool
+
+	// Misplaced returns the reason why this server does not answer a request from the network, or
+	// nil. Default: it answers all.
+	Misplaced func(in *Request) error
+
 	// Pages are the rules for web pages, other than the server's own, that call it.
 	Pages browser.Rules
 
@@ -127,6 +135,13 @@ func (s *Server) routeRequest(ctx context.Context, in *Request, out *Response) (
 		s.refuseCaller(in, err)
 		return s.refusePage(in, out, err)
 	}
+	if s.Misplaced != nil && !in.InProcess {
+		if err := s.Misplaced(in); err != nil {
+			s.refuseCaller(in, err)
+			s.refuse(ctx, in, out, err)
+			return "", errorCode(err)
+		}
+	}
 	body, hold, err := s.decompress(ctx, in)
 	defer hold.Release()
 	switch refused, ok := errors.AsType[*dynamo.Error](err); {
@@ -158,6 +173,17 @@ func (s *Server) routeRequest(ctx context.Context, in *Request, out *Response) (
 	return operation, code
 }
 
+// localRoot is the body of DynamoDB Local's answer to GET /.
+const localRoot = `{"__type":"com.amazonaws.dynamodb.v20120810#MissingAuthenticationToken","message":"Request must contain either a valid (registered) AWS access key ID or X.509 certificate."}`
+
+// errorCode returns the code of an error in the API's form, or the one of a fault.
+func errorCode(err error) string {
+	if answer, ok := errors.AsType[*dynamo.Error](err); ok {
+		return string(answer.Code)
+	}
+	return string(errFault.Code)
+}
+
 // answerPlain answers a request that calls no operation: a health check, a preflight or a mistake.
 // It reports whether the request was one. If not, it only sets the answer's Content-Type.
 func (s *Server) answerPlain(in *Request, out *Response) bool {
@@ -168,6 +194,10 @@ func (s *Server) answerPlain(in *Request, out *Response) bool {
 		return false
 	case in.Method == http.MethodOptions && s.preflight(in, out):
 		out.Status = http.StatusOK
+	case in.Method == http.MethodGet && in.Path == "/" && s.LikeLocal:
+		out.Status = http.StatusBadRequest
+		out.set("Content-Type", typeAmzJSON)
+		out.w.buf = append(out.w.buf, localRoot...)
 	case in.Method == http.MethodGet && in.Path == "/":
 		out.Status = http.StatusOK
 		out.set("Content-Type", "text/plain")
