@@ -148,6 +148,8 @@ func (db *DB) assemble() {
 		Expiry:  o.expiry(),
 		Elapsed: clock.Stopwatch(),
 
+		TransientStates: o.TransientStates,
+
 		SwitchedOff: func(table string) { db.work.switchedOff(table) },
 	})
 	over := inProcess{db}
@@ -158,7 +160,8 @@ func (db *DB) assemble() {
 	if !o.DatabaseOnly {
 		further, named = db.work.host.Operations(db.work.making)
 	}
-	db.peers = httploop.NewConnections(descriptor.ForConnections())
+	shared := db.shared()
+	db.peers = shared.peers
 	db.server = wire.New(wire.Options{
 		Service:    db.service,
 		Routes:     further,
@@ -170,6 +173,8 @@ func (db *DB) assemble() {
 		Audit:      db.audit,
 		Account:    o.Account,
 		Region:     o.Region,
+		LikeLocal:  shared.likeLocal,
+		Misplaced:  shared.misplaced,
 		Pages:      o.pages(),
 		Observe:    db.observe,
 		Logger:     o.Logger,
@@ -178,7 +183,8 @@ func (db *DB) assemble() {
 		Ready:        db.ready,
 		Degraded:     db.degraded,
 		Metrics:      db.metrics,
-		Clock:        db.Clock().functions(),
+		Clock:        shared.clock,
+		Reset:        shared.reset,
 		ClockControl: o.ClockControl == ClockControlOn,
 		Backup:       db.serveBackup,
 		Hosts:        o.AllowHosts,
@@ -187,6 +193,27 @@ func (db *DB) assemble() {
 
 		MetricsPublic: o.MetricsPublic,
 	})
+}
+
+// shared are the parts of a database that its Server, if it has one, sets.
+type shared struct {
+	peers     *httploop.Connections
+	clock     admin.Clock // of the endpoints
+	reset     func(context.Context) (admin.ClockState, error)
+	misplaced func(*wire.Request) error
+	likeLocal bool
+}
+
+func (db *DB) shared() shared {
+	s := db.options.server
+	if s == nil {
+		return shared{peers: httploop.NewConnections(descriptor.ForConnections()), clock: db.Clock().functions()}
+	}
+	out := shared{peers: s.peers, clock: db.Clock().functions(), reset: s.reset, likeLocal: s.with.LikeLocal}
+	if s.with.Separate && db.options.first {
+		out.clock, out.misplaced = s.clocks(), s.misplaced
+	}
+	return out
 }
 
 // permitted returns the check of keys for endpoints beside the API, or nil without keys.

@@ -113,6 +113,12 @@ type Options struct {
 	// open. Default: none.
 	Reminders []Reminder
 
+	// TransientStates is the real time for which DescribeTable shows CREATING, UPDATING or DELETING
+	// after a change of a table or of a global index, as it does at Amazon. Meanwhile a new table
+	// accepts no calls, and further changes of the table are refused. It is for tests of code that
+	// waits for a table. Default: 0, so a change is complete when it is answered. Range: up to an hour.
+	TransientStates time.Duration
+
 	// DatabaseOnly leaves schedules, triggers and reminders to other processes (mayfly worker,
 	// mayfly trigger run). Their APIs are not served, and none of them runs here. Default: false.
 	DatabaseOnly bool
@@ -159,6 +165,9 @@ type Options struct {
 	fs      kv.FS
 	reserve int64 // the most bytes of the reserve in fs; 0: no reserve
 	noWork  bool  // leaves the work from before to a test
+
+	server *Server // that the database belongs to, or nil
+	first  bool    // it is the server's first
 }
 
 // Credential is an access key and its secret, with what it allows.
@@ -480,6 +489,7 @@ func (o Options) validate(dir string) error {
 	all.AddIf(err != nil, "Reminders", "%v", err)
 	all.AddIf(o.DatabaseOnly && len(o.Triggers)+len(o.Reminders)+len(o.Targets) > 0, "DatabaseOnly", "cannot be used with targets, triggers or reminders")
 	all.AddIf(o.StreamRetention < time.Second || o.StreamRetention > 366*24*time.Hour, "StreamRetention", "%s is not between 1s and a year", o.StreamRetention)
+	all.AddIf(o.TransientStates < 0 || o.TransientStates > time.Hour, "TransientStates", "%s is not between 0s and 1h", o.TransientStates)
 	all.AddIf(o.HoldBytes < 1<<20, "HoldBytes", "%d is less than 1 MB", o.HoldBytes)
 	all.AddIf(o.Shards < 1 || o.Shards > 64, "Shards", "%d is not between 1 and 64", o.Shards)
 	all.AddIf(o.ShardBytes < 4<<10 || o.ShardBytes > 1<<40, "ShardBytes", "%d is not between 4 KB and 1 TB", o.ShardBytes)

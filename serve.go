@@ -31,16 +31,7 @@ import (
 //
 // Serve does not close the database. It may run on several listeners at once.
 func (db *DB) Serve(ctx context.Context, l net.Listener) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	go func() {
-		select {
-		case <-db.failed:
-			stop()
-		case <-ctx.Done():
-		}
-	}()
-	err := httploop.Serve(ctx, l, httploop.Options{
+	err := serveUntil(ctx, l, db.failed, httploop.Options{
 		Do:          db.server.Do,
 		Admit:       db.server.Admit,
 		Routed:      db.server.Routed,
@@ -50,13 +41,27 @@ func (db *DB) Serve(ctx context.Context, l net.Listener) error {
 		Date:        db.Clock().Now,
 		Logger:      db.options.Logger,
 	})
-	if err != nil {
-		err = fmt.Errorf("mayfly: serve: %w", err)
-	}
 	select {
 	case <-db.failed:
 		return errors.Join(fmt.Errorf("mayfly: the database has stopped: %w", db.failure), err)
 	default:
 		return err
 	}
+}
+
+// serveUntil serves on a listener until ctx is done or failed is closed.
+func serveUntil(ctx context.Context, l net.Listener, failed <-chan struct{}, o httploop.Options) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		select {
+		case <-failed:
+			stop()
+		case <-ctx.Done():
+		}
+	}()
+	if err := httploop.Serve(ctx, l, o); err != nil {
+		return fmt.Errorf("mayfly: serve: %w", err)
+	}
+	return nil
 }

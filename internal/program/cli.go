@@ -88,6 +88,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if len(args) == 1 && (args[0] == "--version" || args[0] == "-v") {
 		args = []string{"version"}
 	}
+	args, err := fromDynamoDBLocal(args)
+	if errors.Is(err, errLocalHelp) {
+		_, err = io.WriteString(stdout, localHelp)
+		return report(stderr, err)
+	}
+	if err != nil {
+		return report(stderr, err)
+	}
 	if missing := parts.missing(args); missing != nil {
 		code, err := handOver(ctx, missing, args)
 		return cmp.Or(report(stderr, err), code)

@@ -2,6 +2,7 @@ package program
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -49,6 +50,10 @@ type serveCommand struct {
 	Reminders    string            `help:"YAML or JSON file of reminders: calls at times that items name. See docs/reminders.md." placeholder:"FILE"`
 	Bucket       map[string]string `help:"Where ExportTableToPointInTime writes and ImportTable reads, by the name of the bucket in the request: a directory, or s3://BUCKET. May be repeated." placeholder:"NAME=PLACE"`
 	DatabaseOnly bool              `help:"Serve only the database. mayfly worker and mayfly trigger run can run the schedules, triggers and reminders."`
+	ReadyFile    string            `help:"File to write when the server listens, as JSON with url, port, storage and pid. It is removed when the server stops." placeholder:"FILE"`
+	Transient    time.Duration     `name:"transient-states" help:"Show CREATING, UPDATING and DELETING for this long after a change of a table, as Amazon does. Default: a change is complete at once." default:"0s" placeholder:"500ms"`
+	Separate     bool              `help:"Keep the data of each access key and region apart, as DynamoDB Local does without -sharedDb."`
+	LikeLocal    bool              `help:"Answer GET / with status 400, as DynamoDB Local does: for health checks that wait for it."`
 	CatchUp      mayfly.CatchUp    `help:"Which occurrences missed during downtime fire, unless the schedule or its group sets it: last, all or skip." enum:"last,all,skip" default:"last"`
 	logFlags
 }
@@ -63,6 +68,8 @@ func (serveCommand) Help() string {
     mayfly serve --data ./data --keys keys.yaml
     mayfly serve --tls-self-signed ./tls
     mayfly serve --data ./data --bucket exports=/srv/exports
+    mayfly serve --memory --port 0 --ready-file ready.json
+    mayfly -jar DynamoDBLocal.jar -sharedDb -inMemory -port 8000
     MAYFLY_DATA=./data mayfly serve --config mayfly.yaml
     AWS_ENDPOINT_URL=http://127.0.0.1:8000 aws dynamodb list-tables
 
@@ -93,7 +100,7 @@ func (c serveCommand) Run(ctx context.Context, s streams) error {
 	if err := c.credentials(ctx, &options); err != nil {
 		return err
 	}
-	listener, url, err := c.listen(c.Host, c.Port, s.out, options.Logger)
+	listener, url, err := c.listen(c.Host, c.Port, c.notes(s), options.Logger)
 	if err != nil {
 		return err
 	}
@@ -102,20 +109,47 @@ func (c serveCommand) Run(ctx context.Context, s streams) error {
 	if options.Targets, shut, err = openTargets(ctx, c.Targets, c.logger(s.err), listener.Addr().String()); err != nil {
 		return err
 	}
-	db, err := mayfly.Open(c.Data, options)
+	server, err := mayfly.OpenServer(c.Data, options, mayfly.ServerOptions{
+		Separate: c.Separate, LikeLocal: c.LikeLocal,
+		Opened: func(db *mayfly.DB) (func() error, error) { return runLifecycles(db, options, c.Data == "", s.err) },
+	})
 	if err != nil {
 		return errors.Join(adviseOpen(err, c.Data), shut())
 	}
-	stop, err := runLifecycles(db, options, c.Data == "", s.err)
+	done, err := c.announce(listener, url, s.out)
 	if err != nil {
-		return errors.Join(err, closeDB(db), shut())
+		return errors.Join(err, closeDB(server), shut())
 	}
-	fmt.Fprintln(s.out, c.storageText())
-	if c.Expiry == mayfly.ExpiryAWS {
-		fmt.Fprintf(s.out, "--expiry aws: expired items stay visible until removed, after a delay (%s, seed %d)\n", c.ExpiryDelay, c.ExpirySeed)
+	return errors.Join(serveHTTP(ctx, server, listener), done(), closeDB(server), shut())
+}
+
+// announce prints where the server listens, and writes the file of --ready-file. The function that it
+// returns removes the file.
+func (c serveCommand) announce(l net.Listener, url string, out io.Writer) (done func() error, err error) {
+	ready, done := newReadyLine(l, url, c.Data), func() error { return nil }
+	if c.LogFormat == "json" {
+		if err := json.NewEncoder(out).Encode(ready); err != nil {
+			return nil, err
+		}
+	} else {
+		fmt.Fprintln(out, c.storageText())
+		if c.Expiry == mayfly.ExpiryAWS {
+			fmt.Fprintf(out, "--expiry aws: expired items stay visible until removed, after a delay (%s, seed %d)\n", c.ExpiryDelay, c.ExpirySeed)
+		}
+		fmt.Fprintf(out, "listening on %s\n", url)
 	}
-	fmt.Fprintf(s.out, "listening on %s\n", url)
-	return errors.Join(serveHTTP(ctx, db, listener), stop(), closeDB(db), shut())
+	if c.ReadyFile != "" {
+		return ready.write(c.ReadyFile)
+	}
+	return done, nil
+}
+
+// notes returns where sentences for people go: not between the JSON of --log-format json.
+func (c serveCommand) notes(s streams) io.Writer {
+	if c.LogFormat == "json" {
+		return s.err
+	}
+	return s.out
 }
 
 // storageText describes where the data is stored.
@@ -144,6 +178,7 @@ func (c serveCommand) options() (mayfly.Options, error) {
 		Audit:           c.auditFlags.options(),
 		MetricsPublic:   c.MetricsPublic,
 		StreamRetention: c.Retention,
+		TransientStates: c.Transient,
 		HoldBytes:       int64(c.HoldBytes),
 		Shards:          c.Shards,
 		ShardBytes:      int64(c.ShardBytes),
@@ -176,24 +211,35 @@ func (c serveCommand) options() (mayfly.Options, error) {
 	if c.Data != "" && c.Memory {
 		return o, misused(errors.New("--data and --memory cannot be used together"), "")
 	}
+	if c.Separate && (c.AccessKey != "" || c.Keys != "") {
+		return o, misused(errors.New("--separate cannot be used together with access keys of the server"), "with --keys FILE, policies separate the keys: docs/security.md")
+	}
 	return o, c.keyFlags.check(c.Host, c.InsecureListen || c.TLSClientCA != "")
+}
+
+// databases is a *mayfly.DB or a *mayfly.Server.
+type databases interface {
+	Serve(ctx context.Context, l net.Listener) error
+	Failed() <-chan struct{}
+	Err() error
+	Close() error
 }
 
 // serveHTTP answers requests until ctx is done, then finishes those in progress. It returns the
 // store's error if the store fails.
-func serveHTTP(ctx context.Context, db *mayfly.DB, listener net.Listener) error {
-	err := db.Serve(ctx, listener)
+func serveHTTP(ctx context.Context, s databases, listener net.Listener) error {
+	err := s.Serve(ctx, listener)
 	select {
-	case <-db.Failed():
-		return advise(fmt.Errorf("the store has stopped: %w", db.Err()),
+	case <-s.Failed():
+		return advise(fmt.Errorf("the store has stopped: %w", s.Err()),
 			"check the disk, then start the server again; acknowledged writes are on disk")
 	default:
 		return err
 	}
 }
 
-func closeDB(db *mayfly.DB) error {
-	if err := db.Close(); err != nil {
+func closeDB(s databases) error {
+	if err := s.Close(); err != nil {
 		return fmt.Errorf("close the database: %w", err)
 	}
 	return nil

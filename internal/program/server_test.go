@@ -3,6 +3,7 @@ package program
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -64,8 +65,11 @@ func startCommand(command *exec.Cmd) (*served, error) {
 			s.kill()
 			return nil, fmt.Errorf("the server did not start: %w\n%s%s", err, s.printed(), s.logged())
 		}
+		var ready readyLine
 		if url, ok := strings.CutPrefix(line, "listening on "); ok {
 			s.url = strings.TrimSpace(url)
+		} else if json.Unmarshal([]byte(line), &ready) == nil { // --log-format json
+			s.url = ready.URL
 		}
 	}
 	go func() {

@@ -92,7 +92,7 @@ class Server {
     const lines = createInterface({ input: this.#child.stdout });
     const url = await new Promise((resolve, reject) => {
       lines.on("line", (line) => {
-        const found = /^listening on (http:\S+)$/.exec(line);
+        const found = /^(?:listening on |\{"msg":"listening","url":")(http:[^\s"]+)/.exec(line);
         if (found) resolve(found[1]);
       });
       this.#closed.then(() => {

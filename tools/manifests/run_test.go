@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -109,8 +110,11 @@ func start(t *testing.T, args ...string) (url string) {
 			close(read)
 			t.Fatalf("mayfly %q does not listen: %v\n%s", args, err, problems.String())
 		}
+		var ready struct{ URL string }
 		if after, is := strings.CutPrefix(line, "listening on "); is {
 			url = strings.TrimSpace(after)
+		} else if json.Unmarshal([]byte(line), &ready) == nil { // --log-format json
+			url = ready.URL
 		}
 	}
 	go func() {

@@ -97,7 +97,7 @@ class Server:
 
     def _read_stdout(self, output: IO[str]) -> None:
         for line in output:
-            found = re.match(r"listening on (http:\S+)$", line)
+            found = re.match(r'(?:listening on |\{"msg":"listening","url":")(http:[^\s"]+)', line)
             if found and not self.url:
                 self.url = found.group(1)
                 self._printed.set()
