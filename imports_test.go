@@ -40,13 +40,13 @@ type exception struct {
 var wings = map[string]wing{
 	"internal/store": {
 		floors: []string{"service", "bulk", "engine", "due expr keyenc kv", "dynamo"},
-		may:    []string{"internal/clock", "internal/constraint", "internal/descriptor", "internal/invariant"},
+		may:    []string{"internal/clock", "internal/constraint", "internal/descriptor", "internal/invariant", "internal/when"},
 		tests:  []string{"internal/faulttest", "internal/testkit"},
 		why:    "the database knows neither a protocol nor the work that clients build on it",
 	},
 	"internal/front": {
 		floors: []string{"httploop routes", "keyfile wire", "admin audit intake keys", "policy sigv4", "browser"},
-		may:    []string{"internal/clock", "internal/store/dynamo", "internal/store/service"},
+		may:    []string{"internal/clock", "internal/store/dynamo", "internal/store/service", "internal/when"},
 		why:    "the ways in turn HTTP into the service's inputs and back; they have not heard of the engine",
 	},
 	"internal/work": {
@@ -54,7 +54,7 @@ var wings = map[string]wing{
 			"host", "reminder resolve scheduler transfer trigger", "deliver", "timer", "consume", "items lease", "ensure",
 			"cron declare pattern template", "api attr retry",
 		},
-		may:   []string{"internal/clock", "internal/constraint", "internal/invariant", "internal/option", "target"},
+		may:   []string{"internal/clock", "internal/constraint", "internal/invariant", "internal/option", "internal/when", "target"},
 		tests: []string{"", "internal/faulttest", "internal/testkit"},
 		why:   "work runs at any endpoint, so it knows clients of the AWS SDK only",
 	},
@@ -69,12 +69,12 @@ var wings = map[string]wing{
 	},
 	"internal/sink": {
 		floors: []string{"kinds sourcefile", "targetfile", "aws kafka nats rabbitmq", ".", "aws/lambdatest sinktest"},
-		may:    []string{"internal/constraint", "internal/option", "internal/sdk/functions", "internal/sdk/sinks", "internal/work/retry", "target"},
+		may:    []string{"internal/constraint", "internal/option", "internal/sdk/functions", "internal/sdk/sinks", "internal/when", "internal/work/retry", "target"},
 		why:    sinkWhy,
 	},
 	"internal": {
 		floors: []string{
-			"backup bench brokertest command demo exportfile faulttest testkit", "objects", "chart clock constraint descriptor durable invariant option sdk sdk/functions sdk/objects sdk/sinks skew", "sdk/options",
+			"backup bench brokertest command demo exportfile faulttest testkit", "objects", "chart clock constraint descriptor durable invariant option sdk sdk/functions sdk/objects sdk/sinks skew when", "sdk/options",
 		},
 		why: "leaves are used by all wings and know none",
 	},
@@ -82,7 +82,7 @@ var wings = map[string]wing{
 		floors: []string{"full", "."},
 		may: []string{
 			"", "guard", "guard/journal", "guard/strict", "internal/backup", "internal/chart", "internal/clock", "internal/command", "internal/demo", "internal/descriptor", "internal/exportfile", "internal/front/...",
-			"internal/objects", "internal/option", "internal/sdk", "internal/sdk/functions", "internal/sink/targetfile", "internal/work/...", "lifecycle", "planner", "target", "timeseries",
+			"internal/objects", "internal/option", "internal/sdk", "internal/sdk/functions", "internal/sink/targetfile", "internal/when", "internal/work/...", "lifecycle", "planner", "target", "timeseries",
 		},
 		tests: []string{"conformance", "internal/bench", "internal/brokertest", "internal/program/full", "internal/sink/kinds", "internal/testkit", "timeseries/archive"},
 		why:   "the program is wiring: it uses the library as anyone would, and no large library",
@@ -186,7 +186,7 @@ var exceptions = map[string]exception{
 	"cmd/mayfly":      {may: []string{"internal/program"}, why: "main is the program without parts"},
 	"cmd/mayfly-full": {may: []string{"internal/program", "internal/program/full"}, why: "main is the program with all parts"},
 	"cmd/mayfly-lambda": {
-		may:   []string{"guard", "internal/clock", "internal/sdk"},
+		may:   []string{"guard", "internal/clock", "internal/sdk", "internal/when"},
 		tests: []string{"", "internal/sink/aws/lambdatest"},
 		why:   "main is wiring: it reads the environment, and guard does the rest",
 	},
@@ -215,7 +215,7 @@ var exceptions = map[string]exception{
 	},
 	"lifecycle": {
 		may: []string{
-			"internal/chart", "internal/clock", "internal/constraint", "internal/store/dynamo", "internal/store/expr", "internal/work/...", "target",
+			"internal/chart", "internal/clock", "internal/constraint", "internal/store/dynamo", "internal/store/expr", "internal/when", "internal/work/...", "target",
 		},
 		tests: []string{"", "internal/testkit"},
 		why:   "lifecycles run at any endpoint, so they know clients of the AWS SDK only; expr knows the meaning of a condition",

@@ -58,6 +58,8 @@ func TestDue(t *testing.T) {
 		{"2030-01-01T00:00:00+01:00", "from: when, after: -1 month, at: '09:00'", "2030-06-02T09:00:00+02:00"},
 		// in the past: at once
 		{"2030-07-02T00:00:00+02:00", "from: when", "2030-07-02T00:00:00+02:00"},
+		{"2030-01-01T00:00:00+01:00", "after: 1.5h", "2030-01-01T01:30:00+01:00"},
+		{"2030-01-01T00:00:00+01:00", "from: when, after: -0.5h", "2030-07-01T11:30:00+02:00"},
 		{"2030-01-01T00:00:00+01:00", "after: $wait", "2030-01-01T01:30:00+01:00"},
 		{"2030-01-01T00:00:00+01:00", "after: $span, calendar: office", "2030-01-03T09:00:00+01:00"},
 	} {
@@ -82,7 +84,7 @@ states: [{name: a, next: [{to: b, `+c.rule+`}]}, {name: b}]`)
 
 // Any text is parsed or refused. A parsed span moves forward, or back if it is negative.
 func FuzzSpan(f *testing.F) {
-	for _, s := range []string{"1d 12h", "-3 months", "2 weeks, 5ms", "3 business days", "99999999999999y", "1", "- 5 h", "1y1y"} {
+	for _, s := range []string{"1d 12h", "-3 months", "2 weeks, 5ms", "3 business days", "-1.5h", "99999999999999y", "1", "- 5 h", "1y1y"} {
 		f.Add(s)
 	}
 	base := time.Date(2030, 3, 30, 2, 30, 0, 0, time.UTC)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/mayflydb/mayfly/internal/when"
 )
 
 // span is a length of time, in real time and in the calendar.
@@ -44,11 +46,22 @@ func parseSpan(text string) (s span, err error) {
 	for left != "" {
 		part := spanPart().FindStringSubmatch(left)
 		if part == nil || !s.add(part[1], part[2] != "", part[3]) {
+			if exact, ok := parseExact(text); ok {
+				return exact, nil
+			}
 			return s, wrong
 		}
 		left = left[len(part[0]):]
 	}
 	return s, nil
+}
+
+// parseExact parses the other forms of durations that flags accept, such as 1.5h. It reports whether
+// the text is one, within the limits and in whole milliseconds.
+func parseExact(text string) (s span, ok bool) {
+	d, err := when.Duration(text)
+	s = span{exact: d.Abs(), negative: d < 0, hasTime: true}
+	return s, err == nil && s.exact <= exactMost && d%time.Millisecond == 0
 }
 
 // add adds one part, and reports whether it is valid and within the limits.

@@ -189,7 +189,7 @@ func TestSettings(t *testing.T) {
 			t.Errorf("%s: %v", environment, err)
 		}
 	}
-	s, err := readSettings([]string{"MAYFLY_HANDLER=sweep", "MAYFLY_TABLE=t", "MAYFLY_AHEAD=55s", "MAYFLY_MARK=", "HOME=/"})
+	s, err := readSettings([]string{"MAYFLY_HANDLER=sweep", "MAYFLY_TABLE=t", "MAYFLY_AHEAD=55 seconds", "MAYFLY_MARK=", "HOME=/"})
 	if err != nil || s.ahead != 55*time.Second || s.options.Table != "t" {
 		t.Errorf("%+v, %v", s, err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mayflydb/mayfly/guard"
 	"github.com/mayflydb/mayfly/internal/sdk"
+	"github.com/mayflydb/mayfly/internal/when"
 )
 
 // settings are the settings in the environment.
@@ -46,10 +47,10 @@ var variables = map[string]func(s *settings, value string) error{
 	"MAYFLY_MARK":           func(s *settings, v string) error { s.options.Mark = v; return nil },
 	"MAYFLY_ROLE":           func(s *settings, v string) error { s.options.Role = v; return nil },
 	"MAYFLY_DEAD_LETTERS":   func(s *settings, v string) error { s.options.DeadLetters = v; return nil },
-	"MAYFLY_GRANULARITY":    func(s *settings, v string) error { return parse(&s.options.Granularity, v, time.ParseDuration) },
-	"MAYFLY_MAX_SKEW":       func(s *settings, v string) error { return parse(&s.options.MaxSkew, v, time.ParseDuration) },
+	"MAYFLY_GRANULARITY":    func(s *settings, v string) error { return parse(&s.options.Granularity, v, when.Duration) },
+	"MAYFLY_MAX_SKEW":       func(s *settings, v string) error { return parse(&s.options.MaxSkew, v, when.Duration) },
 	"MAYFLY_LOCAL_CLOCK":    func(s *settings, v string) error { return parse(&s.options.LocalClock, v, strconv.ParseBool) },
-	"MAYFLY_AHEAD":          func(s *settings, v string) error { return parse(&s.ahead, v, time.ParseDuration) },
+	"MAYFLY_AHEAD":          func(s *settings, v string) error { return parse(&s.ahead, v, when.Duration) },
 	"MAYFLY_SHARDS":         func(s *settings, v string) error { return parse(&s.options.Shards, v, strconv.Atoi) },
 	"MAYFLY_CONCURRENCY":    func(s *settings, v string) error { return parse(&s.options.Concurrency, v, strconv.Atoi) },
 	"MAYFLY_BATCH":          func(s *settings, v string) error { return parse(&s.options.Batch, v, strconv.Atoi) },

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,6 +24,8 @@ type Program struct {
 	Env string
 	Out io.Writer
 	Err io.Writer
+	// the time that flags such as --start "in 5m" count from; nil: such values are errors
+	Now func() time.Time
 }
 
 // Command is a command, or the program itself, which is the root.
@@ -127,7 +130,7 @@ func (c *Command) addFields(fields reflect.Value) {
 	for i := range fields.NumField() {
 		f, field := fields.Type().Field(i), fields.Field(i)
 		name := cmp.Or(f.Tag.Get("name"), dashed(f.Name))
-		p := &Parameter{Name: name, Help: f.Tag.Get("help"), field: field, tag: f.Tag}
+		p := &Parameter{Name: name, Help: f.Tag.Get("help"), field: field, tag: f.Tag, now: c.line.Now}
 		switch {
 		case f.Anonymous:
 			c.addFields(field)

@@ -42,6 +42,7 @@ type makeCommand struct {
 	Count   int               `help:"How many." short:"n" default:"10"`
 	MaxWCU  float64           `help:"Units."`
 	MaxAge  time.Duration     `help:"Age." default:"1m"`
+	Since   time.Time         `help:"Start." placeholder:"TIME"`
 	Kind    string            `help:"Kind." enum:"a,b" default:"a"`
 	Tables  []string          `help:"Tables." placeholder:"NAME"`
 	Pattern []string          `help:"Patterns." sep:"none"`
@@ -63,10 +64,12 @@ type watchCommand struct {
 	Table string `help:"Table." required:"" placeholder:"NAME"`
 }
 
+var newYear = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+
 func parse(t *testing.T, words ...string) (command any, out string, err error) {
 	t.Helper()
 	var b bytes.Buffer
-	command, err = New(Program{Name: "test", Help: "Test.", Env: "TEST", Out: &b, Err: &b}, &tree{}).Parse(words)
+	command, err = New(Program{Name: "test", Help: "Test.", Env: "TEST", Out: &b, Err: &b, Now: func() time.Time { return newYear }}, &tree{}).Parse(words)
 	return command, b.String(), err
 }
 
@@ -79,22 +82,25 @@ func TestParse(t *testing.T) {
 		return &c
 	}
 	for line, want := range map[string]any{
-		"make x":                                  &standard,
-		"make --count 3 x":                        with(func(c *makeCommand) { c.Count = 3 }),
-		"make x -n 3 --max-wcu=0.5":               with(func(c *makeCommand) { c.Count, c.MaxWCU = 3, 0.5 }),
-		"make x --max-age 2h --kind b":            with(func(c *makeCommand) { c.MaxAge, c.Kind = 2*time.Hour, "b" }),
-		"make x y z":                              with(func(c *makeCommand) { c.More = []string{"y", "z"} }),
-		"make x --tables a,b --tables c":          with(func(c *makeCommand) { c.Tables = []string{"a", "b", "c"} }),
-		"make x --pattern a,b --pattern c":        with(func(c *makeCommand) { c.Pattern = []string{"a,b", "c"} }),
-		"make x --tag a=1 --tag b=2;c=3=4":        with(func(c *makeCommand) { c.Tag = map[string]string{"a": "1", "b": "2", "c": "3=4"} }),
-		"make x --quiet --bisect --port 80":       with(func(c *makeCommand) { c.Quiet, c.Bisect, c.Port = true, &yes, &port }),
-		"make x --quiet=no --no-bisect":           with(func(c *makeCommand) { c.Bisect = &no }),
-		"make x --shout hey --zone Europe/Berlin": with(func(c *makeCommand) { c.Shout, c.Zone = "HEY", "Europe/Berlin" }),
-		"make x --secret s":                       with(func(c *makeCommand) { c.Secret = "s" }),
-		"make -- --x":                             with(func(c *makeCommand) { c.Name = "--x" }),
-		"watch --table t":                         &watchCommand{"t"},
-		"watch run --table t":                     &watchCommand{"t"},
-		"watch stop":                              &struct{}{},
+		"make x":                                   &standard,
+		"make --count 3 x":                         with(func(c *makeCommand) { c.Count = 3 }),
+		"make x -n 3 --max-wcu=0.5":                with(func(c *makeCommand) { c.Count, c.MaxWCU = 3, 0.5 }),
+		"make x --max-age 2h --kind b":             with(func(c *makeCommand) { c.MaxAge, c.Kind = 2*time.Hour, "b" }),
+		"make x --max-age 1d --since 2030-01-01":   with(func(c *makeCommand) { c.MaxAge, c.Since = 24*time.Hour, newYear }),
+		"make x --max-age 1.5h --since +2w":        with(func(c *makeCommand) { c.MaxAge, c.Since = 90*time.Minute, newYear.AddDate(0, 0, 14) }),
+		"make x --since 2030-01-01T01:00:00+01:00": with(func(c *makeCommand) { c.Since = newYear }),
+		"make x y z":                               with(func(c *makeCommand) { c.More = []string{"y", "z"} }),
+		"make x --tables a,b --tables c":           with(func(c *makeCommand) { c.Tables = []string{"a", "b", "c"} }),
+		"make x --pattern a,b --pattern c":         with(func(c *makeCommand) { c.Pattern = []string{"a,b", "c"} }),
+		"make x --tag a=1 --tag b=2;c=3=4":         with(func(c *makeCommand) { c.Tag = map[string]string{"a": "1", "b": "2", "c": "3=4"} }),
+		"make x --quiet --bisect --port 80":        with(func(c *makeCommand) { c.Quiet, c.Bisect, c.Port = true, &yes, &port }),
+		"make x --quiet=no --no-bisect":            with(func(c *makeCommand) { c.Bisect = &no }),
+		"make x --shout hey --zone Europe/Berlin":  with(func(c *makeCommand) { c.Shout, c.Zone = "HEY", "Europe/Berlin" }),
+		"make x --secret s":                        with(func(c *makeCommand) { c.Secret = "s" }),
+		"make -- --x":                              with(func(c *makeCommand) { c.Name = "--x" }),
+		"watch --table t":                          &watchCommand{"t"},
+		"watch run --table t":                      &watchCommand{"t"},
+		"watch stop":                               &struct{}{},
 	} {
 		got, _, err := parse(t, strings.Fields(line)...)
 		if err != nil || !reflect.DeepEqual(got, want) {
@@ -134,7 +140,9 @@ func TestParseRefuses(t *testing.T) {
 		"make x --port -1":                    `--port: "-1" is not a whole number of 0 or more | for example --port=10`,
 		"make x --port 65536":                 `--port: "65536" is not a whole number of 0 or more in the range allowed | for example --port=10`,
 		"make x --max-wcu NaN":                `--max-wcu: "NaN" is not a number | for example --max-wcu=0.5`,
-		"make x --max-age 5":                  `--max-age: "5" is not a duration | for example --max-age=1m`,
+		"make x --max-age 5":                  `--max-age: "5" is not a duration; use 250ms, 90s, 1h30m, 2d or 2w | `,
+		"make x --since noon":                 `--since: invalid time "noon"; use 2030-01-01, 2030-01-01T12:00:00, 2030-01-01T12:00:00Z, 2030-01-01T12:00:00+01:00, "in 5m" or now | `,
+		"make x --since":                      "--since needs a value | test make --help",
 		"make x --kind c":                     `--kind: "c" is not one of a, b | `,
 		"make x --quiet=maybe":                `--quiet: "maybe" is neither true nor false | for example --quiet=true`,
 		"make x --no-bisect=false":            "--no-bisect takes no value | ",
@@ -158,7 +166,7 @@ func TestParseRefuses(t *testing.T) {
 // Command line, environment, file, default: each ranks above those behind it.
 func TestRanks(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.yaml")
-	text := "count: 1\nmax-wcu: 1.5\ntables: [a, b]\ntag: {k: v}\nquiet: true\nzone: file\n"
+	text := "count: 1\nmax-wcu: 1.5\ntables: [a, b]\ntag: {k: v}\nquiet: true\nzone: file\nsince: 2030-01-01\nmax-age: 2w\n"
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +179,7 @@ func TestRanks(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &makeCommand{
-		Config: File(path), Name: "x", Count: 3, MaxWCU: 1.5, MaxAge: time.Minute, Kind: "a", Tables: []string{"a", "b"}, Tag: map[string]string{"k": "v"}, Quiet: true,
+		Config: File(path), Name: "x", Count: 3, MaxWCU: 1.5, MaxAge: 14 * 24 * time.Hour, Since: newYear, Kind: "a", Tables: []string{"a", "b"}, Tag: map[string]string{"k": "v"}, Quiet: true,
 		common: common{"environment"},
 	}
 	if !reflect.DeepEqual(got, want) {

@@ -30,6 +30,9 @@
 //	hidden         --help leaves it out
 //	secret         Exposed returns the flag if the command line sets it
 //
+// Flags of type time.Duration and time.Time have the syntax of package when; a time without a zone is
+// in UTC.
+//
 // A command whose struct has a method Help() string shows it in --help.
 //
 // Flags override environment variables, these override the file, and the file overrides defaults.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"gopkg.in/yaml.v3"
 
@@ -140,6 +141,8 @@ func plain(v any) (string, error) {
 		return strconv.FormatFloat(v, 'f', -1, 64), nil
 	case string, bool, int, int64, uint64:
 		return fmt.Sprint(v), nil
+	case time.Time: // a date or a time without quotes
+		return v.Format(time.RFC3339Nano), nil
 	case nil:
 		return "", errors.New("has no value")
 	}

@@ -10,10 +10,12 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/mayflydb/mayfly/internal/when"
 )
 
 // Parameter is a flag or an argument of a command. Its field is a string, a number, a switch, a
-// duration, an encoding.TextUnmarshaler, a pointer to one of these, a slice, or a map of texts.
+// duration, a time, an encoding.TextUnmarshaler, a pointer to one of these, a slice, or a map of texts.
 type Parameter struct {
 	Name   string
 	Help   string
@@ -22,6 +24,7 @@ type Parameter struct {
 
 	field reflect.Value
 	tag   reflect.StructTag
+	now   func() time.Time // for relative times; nil: they are errors
 	from  source
 }
 
@@ -126,17 +129,17 @@ func (p *Parameter) setOne(target reflect.Value, text string) error {
 	reader, readsItself := reflect.TypeAssert[encoding.TextUnmarshaler](target.Addr())
 	switch {
 	case target.Type() == timeType:
-		t, err := time.Parse(time.RFC3339Nano, text)
+		t, err := when.Instant(text, time.UTC, p.now)
 		if err != nil {
-			return fmt.Errorf("invalid time %q; use 2030-01-01T00:00:00Z or 2030-01-01T00:00:00+01:00", text)
+			return err
 		}
 		target.Set(reflect.ValueOf(t))
 	case readsItself:
 		return reader.UnmarshalText([]byte(text))
 	case target.Type() == durationType:
-		d, err := time.ParseDuration(text)
+		d, err := when.Duration(text)
 		if err != nil {
-			return fmt.Errorf("%q is not a duration", text)
+			return err
 		}
 		target.SetInt(int64(d))
 	case kind == reflect.String:
@@ -200,10 +203,8 @@ func (p *Parameter) refuse(err error, name, front string) *Usage {
 func (p *Parameter) example(front string) string {
 	t, standard := p.element(), p.standard()
 	switch kind := t.Kind(); {
-	case has(p.tag, "enum"), p.field.Kind() == reflect.Map, readsText(t), kind == reflect.String:
+	case has(p.tag, "enum"), p.field.Kind() == reflect.Map, readsText(t), kind == reflect.String, t == durationType:
 		return ""
-	case t == durationType:
-		standard = cmp.Or(standard, "30s")
 	case kind == reflect.Bool:
 		standard = "true"
 	case kind == reflect.Float32, kind == reflect.Float64:

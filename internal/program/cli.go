@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/mayflydb/mayfly/internal/command"
 )
@@ -100,7 +101,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		code, err := handOver(ctx, missing, args)
 		return cmp.Or(report(stderr, err), code)
 	}
-	parser := command.New(command.Program{Name: "mayfly", Help: "A DynamoDB-compatible database in which items expire exactly at their deadlines.", Env: "MAYFLY", Out: stdout, Err: stderr}, parts.commands())
+	parser := command.New(command.Program{Name: "mayfly", Help: "A DynamoDB-compatible database in which items expire exactly at their deadlines.", Env: "MAYFLY", Out: stdout, Err: stderr, Now: time.Now}, parts.commands())
 	selected, err := parser.Parse(args)
 	if wrong, ok := errors.AsType[*command.Usage](err); ok {
 		err = &advised{error: err, next: wrong.Next, exit: exitUsage}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/mayflydb/mayfly/internal/when"
 	"github.com/mayflydb/mayfly/lifecycle"
 )
 
@@ -300,12 +301,12 @@ func (c lifecycleRescheduleCommand) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	m, err := readMoment(c.At, time.UTC, func() time.Time { return e.now(ctx) })
+	m, err := when.Parse(c.At, time.UTC, func() time.Time { return e.now(ctx) })
 	if err != nil {
 		return misused(err, "")
 	}
 	return c.change(ctx, s, func(l *lifecycle.Lifecycles, ctx context.Context, name, id string) (lifecycle.Event, error) {
-		return l.Reschedule(ctx, name, id, m.at)
+		return l.Reschedule(ctx, name, id, m.At)
 	})
 }
 

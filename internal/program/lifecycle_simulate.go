@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mayflydb/mayfly"
+	"github.com/mayflydb/mayfly/internal/when"
 	"github.com/mayflydb/mayfly/lifecycle"
 )
 
@@ -78,14 +79,14 @@ func (c lifecycleSimulateCommand) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	m, err := readMoment(c.Start, time.UTC, time.Now)
+	m, err := when.Parse(c.Start, time.UTC, time.Now)
 	if err != nil {
 		return misused(fmt.Errorf("--start: %w", err), "for example --start 2030-01-01T12:00:00")
 	}
-	sim := &simulation{lifecycleSimulateCommand: c, begin: m.at}
+	sim := &simulation{lifecycleSimulateCommand: c, begin: m.At}
 	sim.mu.ways, sim.mu.calls = map[wayKey]*wayCount{}, map[string]int{}
 	moreProcessors()
-	sim.db, err = mayfly.Open("", mayfly.Options{Start: m.at, Frozen: true})
+	sim.db, err = mayfly.Open("", mayfly.Options{Start: m.At, Frozen: true})
 	if err != nil {
 		return err
 	}

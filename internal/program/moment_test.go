@@ -4,45 +4,29 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mayflydb/mayfly/internal/when"
 	"github.com/mayflydb/mayfly/internal/work/cron"
 )
 
-func berlin(t *testing.T) *time.Location {
-	t.Helper()
-	zone, err := cron.Zone("Europe/Berlin")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return zone
-}
-
-func TestMoment(t *testing.T) {
-	now := func() time.Time { return time.Date(2030, 1, 1, 12, 0, 0, 123_456_789, time.UTC) }
-	for text, want := range map[string]string{
-		"2030-01-01T12:00:00":           "2030-01-01 11:00:00Z", // the clocks of Berlin
-		"2030-07-01T12:00:00.250":       "2030-07-01 10:00:00.250Z",
-		"2030-07-01 12:00":              "2030-07-01 10:00:00Z",
-		"2030-07-01":                    "2030-06-30 22:00:00Z",
-		"2030-03-31T02:30:00":           "2030-03-31 01:30:00Z", // skipped: as if the clocks had not been moved
-		"2030-10-27T02:30:00":           "2030-10-27 00:30:00Z", // shown twice: the first
-		"2030-01-01T12:00:00Z":          "2030-01-01 12:00:00Z",
-		"2030-01-01 12:00:00+05:30":     "2030-01-01 06:30:00Z",
-		"2030-01-01T12:00:00.0000001Z":  "2030-01-01 12:00:00.001Z", // rounded up
-		"2030-01-01T12:00:00.250-01:00": "2030-01-01 13:00:00.250Z",
-		"now":                           "2030-01-01 12:00:00.124Z",
-		"in 5m":                         "2030-01-01 12:05:00.124Z",
-		"+250ms":                        "2030-01-01 12:00:00.374Z",
-		"in 1 day 12 hours":             "2030-01-03 00:00:00.124Z",
+// A local time is the same instant in flags and in schedule expressions, also where clocks change.
+func TestLocalTime(t *testing.T) {
+	for _, text := range []string{
+		"1970-01-01T00:00:00", "2030-01-01T12:00:00", "2030-03-31T01:59:59", "2030-03-31T02:00:00", "2030-03-31T02:30:00", "2030-03-31T03:00:00", "2030-10-27T01:59:59",
+		"2030-10-27T02:30:00", "2030-10-27T03:00:00", "9999-12-31T00:00:00",
 	} {
-		m, err := readMoment(text, berlin(t), now)
-		if err != nil || utcText(m.at) != want {
-			t.Errorf("%q is %s, %v; want %s", text, utcText(m.at), err, want)
-		}
-	}
-	for _, text := range []string{"", "noon", "5m", "in", "in ", "+", "2030-02-30", "2030-01-01T25:00:00", "2030-01-01T12:00:60", "2030-01-01T12", "2030-01-01T12:00.5",
-		"2030-01-01T12:00:00.1234", "1969-01-01T00:00:00", "30-01-01", "2030-01-01T12:00:00 Europe/Berlin"} {
-		if m, err := readMoment(text, berlin(t), now); err == nil {
-			t.Errorf("%q is %s", text, utcText(m.at))
+		for _, name := range []string{"Europe/Berlin", "America/New_York", "Pacific/Apia", "UTC"} {
+			zone, err := cron.Zone(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			expression, refused := cron.Parse("at("+text+")", zone)
+			at, err := when.Instant(text, zone, time.Now)
+			if refused != nil || err != nil {
+				t.Fatal(refused, err)
+			}
+			if want, _ := expression.Next(time.Time{}, time.Time{}); !at.Equal(want) {
+				t.Errorf("%s in %s is %s in a flag and %s in an expression", text, name, utcText(at), utcText(want))
+			}
 		}
 	}
 }
@@ -51,13 +35,13 @@ func TestMoment(t *testing.T) {
 func TestWhen(t *testing.T) {
 	now := func() time.Time { return time.Date(2030, 1, 1, 12, 0, 0, 123_000_000, time.UTC) }
 	whole := func() time.Time { return now().Truncate(time.Second) }
-	aws := func(f whenFlags) (when, error) { return f.read(now, false, false) }
-	ours := func(f whenFlags) (when, error) { return f.read(now, true, true) }
-	other := func(f whenFlags) (when, error) { return f.read(now, true, false) }
-	round := func(f whenFlags) (when, error) { return f.read(whole, true, true) }
+	aws := func(f whenFlags) (timing, error) { return f.read(now, false, false) }
+	ours := func(f whenFlags) (timing, error) { return f.read(now, true, true) }
+	other := func(f whenFlags) (timing, error) { return f.read(now, true, false) }
+	round := func(f whenFlags) (timing, error) { return f.read(whole, true, true) }
 	for _, c := range []struct {
 		flags whenFlags
-		read  func(whenFlags) (when, error)
+		read  func(whenFlags) (timing, error)
 		want  string // expression and zone; empty: an error
 	}{
 		{whenFlags{At: "2030-01-01T12:00:00"}, aws, "at(2030-01-01T12:00:00) UTC"},

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
+	"github.com/mayflydb/mayfly/internal/when"
 	"github.com/mayflydb/mayfly/internal/work/cron"
 )
 
@@ -150,8 +151,8 @@ type whenFlags struct {
 	End        string `help:"No firing after this time. Same form as --at." placeholder:"TIME"`
 }
 
-// when has the times of a schedule in the API's form.
-type when struct {
+// timing has the times of a schedule in the API's form.
+type timing struct {
 	expression, zone string
 	start, end       time.Time // zero: not set
 }
@@ -163,8 +164,8 @@ func (f whenFlags) given() bool {
 
 // read returns the expression of the flags: AWS's form if it is exact enough, otherwise mayfly's
 // own. extended is set if the endpoint may support mayfly's form, exact if it certainly does.
-func (f whenFlags) read(now func() time.Time, extended, exact bool) (when, error) {
-	w := when{zone: cmp.Or(f.Zone, zoneDefault)}
+func (f whenFlags) read(now func() time.Time, extended, exact bool) (timing, error) {
+	w := timing{zone: cmp.Or(f.Zone, zoneDefault)}
 	zone, err := cron.Zone(w.zone)
 	if err != nil {
 		return w, misused(err, "use a name such as Europe/Berlin, America/New_York or UTC")
@@ -192,7 +193,7 @@ func (f whenFlags) read(now func() time.Time, extended, exact bool) (when, error
 }
 
 // check returns an error for an invalid expression, with more detail than the API's.
-func (w when) check(zone *time.Location, extended bool) error {
+func (w timing) check(zone *time.Location, extended bool) error {
 	if w.expression == "" {
 		return misused(errNoExpression, "set --at, --every, --cron or --expression")
 	}
@@ -230,28 +231,28 @@ func readBound(flag, text string, zone *time.Location, now func() time.Time) (ti
 	if text == "" {
 		return time.Time{}, nil
 	}
-	m, err := readMoment(text, zone, now)
+	m, err := when.Parse(text, zone, now)
 	if err != nil {
 		return time.Time{}, misused(fmt.Errorf("%s: %w", flag, err), "")
 	}
-	return m.at, nil
+	return m.At, nil
 }
 
 // atExpression returns at(…) for whole seconds, and otherwise instant(…).
 func (f whenFlags) atExpression(zone *time.Location, now func() time.Time, extended, exact bool) (string, error) {
-	m, err := readMoment(f.At, zone, now)
+	m, err := when.Parse(f.At, zone, now)
 	if err != nil {
 		return "", misused(fmt.Errorf("--at: %w", err), "")
 	}
-	if m.relative && !exact {
-		m.at = ceil(m.at, time.Second)
+	if m.Relative && !exact {
+		m.At = when.Ceil(m.At, time.Second)
 	}
-	wall := m.wall
+	wall := m.Wall
 	if wall == "" {
-		wall = wallText(m.at.In(zone))
+		wall = wallText(m.At.In(zone))
 	}
 	keyword := "instant"
-	if m.at.Nanosecond() == 0 {
+	if m.At.Nanosecond() == 0 {
 		keyword = "at"
 		wall, _, _ = strings.Cut(wall, ".")
 	}
@@ -260,7 +261,7 @@ func (f whenFlags) atExpression(zone *time.Location, now func() time.Time, exten
 	if err != nil {
 		return "", err
 	}
-	if at, _ := expression.Next(time.Time{}, time.Time{}); !at.Equal(m.at) {
+	if at, _ := expression.Next(time.Time{}, time.Time{}); !at.Equal(m.At) {
 		return "", misused(fmt.Errorf("--at: the clocks of %s show %s twice; the second time cannot be expressed", zone, wall), "drop --zone, so that the time is sent in UTC")
 	}
 	return text, nil

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mayflydb/mayfly/internal/when"
 	"github.com/mayflydb/mayfly/internal/work/cron"
 )
 
@@ -53,11 +54,11 @@ func (c scheduleNextCommand) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	if c.From != "" {
-		m, err := readMoment(c.From, t.zone, func() time.Time { return now })
+		m, err := when.Parse(c.From, t.zone, func() time.Time { return now })
 		if err != nil {
 			return misused(fmt.Errorf("--from: %w", err), "")
 		}
-		from, now = m.at, m.at
+		from, now = m.At, m.At
 	}
 	if t.anchor.IsZero() {
 		t.anchor = from // a rate counts from its creation: now

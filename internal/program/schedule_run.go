@@ -9,6 +9,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/scheduler/types"
+
+	"github.com/mayflydb/mayfly/internal/when"
 )
 
 type scheduleRunCommand struct {
@@ -58,5 +60,5 @@ func (e *endpoint) expressionNow(ctx context.Context) string {
 	if e.isMayfly(ctx) {
 		return "instant(" + now.Format(wallLayout) + ")"
 	}
-	return "at(" + wallText(ceil(now, time.Second).Add(time.Second)) + ")"
+	return "at(" + wallText(when.Ceil(now, time.Second).Add(time.Second)) + ")"
 }

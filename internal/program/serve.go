@@ -37,7 +37,7 @@ type serveCommand struct {
 	ExpirySeed  uint64        `help:"With --expiry aws: random seed of the delays." default:"0"`
 
 	ClockControl *bool         `help:"Allow requests to /_mayfly/clock to move the clock. Default: on in memory, off with --data." negatable:""`
-	Start        time.Time     `help:"Start time of the clock of a new database, such as 2030-01-01T00:00:00Z. Default: now." placeholder:"TIME"`
+	Start        time.Time     `help:"Start time of the clock of a new database, such as 2030-01-01. Default: now." placeholder:"TIME"`
 	Region       string        `help:"Region in ARNs. Requests for every region are served." default:"us-east-1"`
 	Account      string        `help:"Account number in ARNs." default:"000000000000"`
 	Retention    time.Duration `name:"stream-retention" help:"How long stream records are kept." default:"24h"`

@@ -8,15 +8,14 @@ import (
 
 func TestSpan(t *testing.T) {
 	for text, want := range map[string]time.Duration{
-		"250ms": 250 * time.Millisecond, "90s": 90 * time.Second, "5m": 5 * time.Minute, "1h30m": 90 * time.Minute, "2d": 48 * time.Hour, "1w": 168 * time.Hour,
-		"5 minutes": 5 * time.Minute, "1 day 12 hours": 36 * time.Hour, " 1 s ": time.Second, "10 secs": 10 * time.Second, "36500d": spanMax, "0s": 0,
+		"250ms": 250 * time.Millisecond, "1.5h": 90 * time.Minute, "5 minutes": 5 * time.Minute, "2w": 336 * time.Hour, "36500d": spanMax, "0s": 0,
 	} {
 		var got span
 		if err := got.UnmarshalText([]byte(text)); err != nil || time.Duration(got) != want {
 			t.Errorf("%q is %v, %v; want %v", text, time.Duration(got), err, want)
 		}
 	}
-	for _, text := range []string{"", "5", "m", "-5m", "+5m", "1.5h", "5 fortnights", "36501d", "36500d 1ms", "99999999999999w", "5m!", "5mm", "5 m s", "9999999999999999s"} {
+	for _, text := range []string{"", "5", "-5m", "36501d", "36500d 1ms", "876001h", "100us", "1.0001s"} {
 		var got span
 		if err := got.UnmarshalText([]byte(text)); err == nil || !strings.Contains(err.Error(), "1h30m") {
 			t.Errorf("%q is %v, %v; want an error that shows how to write it", text, time.Duration(got), err)
@@ -34,7 +33,7 @@ func TestSpan(t *testing.T) {
 
 // The text of a span can be parsed again, and is within the shown precision.
 func FuzzSpan(f *testing.F) {
-	for _, text := range []string{"250ms", "1h30m", "1 day 12 hours", "36500d", ""} {
+	for _, text := range []string{"250ms", "1h30m", "1.5s", "1 day 12 hours", "36500d", ""} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -84,6 +84,7 @@ keys:
 - access-key: D
   secret-key-command: [echo, "from command
     here"]
+  expires: 2027-01-01
   policies: [read-only]
 `)
 	got, err := keyfile.Load(t.Context(), path, p.options())
@@ -100,7 +101,8 @@ keys:
 		{Active: true, Spec: keys.Spec{Credential: sigv4.Credential{AccessKey: "B", SecretKey: "from-env", SessionToken: "from-file"},
 			Expires: time.Date(2026, 12, 31, 23, 0, 0, 0, time.UTC), Policies: all}},
 		{Spec: keys.Spec{Credential: sigv4.Credential{AccessKey: "C", SecretKey: "from-file", SessionToken: "0123"}, Policies: all}},
-		{Active: true, Spec: keys.Spec{Credential: sigv4.Credential{AccessKey: "D", SecretKey: "from command here"}, Policies: all[:1]}},
+		{Active: true, Spec: keys.Spec{Credential: sigv4.Credential{AccessKey: "D", SecretKey: "from command here"},
+			Expires: time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC), Policies: all[:1]}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the keys differ (-want +got):\n%s", diff)
@@ -176,7 +178,7 @@ func TestLoadErrors(t *testing.T) {
 		secret("secret-key: [hunter2]"):                            "line 2: key A: secret-key: must be a text",
 		secret("secret-key: hunter2, user: a b"):                   `line 2: key A: user: "a b" is not 1 to 64 letters, digits and characters of "+=,.@_-"`,
 		secret("secret-key: hunter2, status: on"):                  `line 2: key A: status: "on" is neither active nor inactive`,
-		secret("secret-key: hunter2, expires: tomorrow"):           `line 2: key A: expires: "tomorrow" is not a time such as 2027-01-01T00:00:00Z or 2027-01-01T00:00:00+01:00`,
+		secret("secret-key: hunter2, expires: tomorrow"):           `line 2: key A: expires: invalid time "tomorrow"; use 2030-01-01, 2030-01-01T12:00:00Z or 2030-01-01T12:00:00+01:00`,
 		"keys:\n- {user: u" + ok:                                   `line 2: key 1: access-key: must be set to 1 to 128 characters, without "/" and white space`,
 		"keys:\n- {access-key: a/b" + ok:                           `line 2: key 1: access-key: must be set to 1 to 128 characters, without "/" and white space`,
 		"keys:\n- {access-key: A" + ok + "\n- {access-key: A" + ok: `line 3: key A: access-key: "A" is also the access key of the entry at line 2; each key needs its own`,

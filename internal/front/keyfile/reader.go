@@ -20,6 +20,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/front/keys"
 	"github.com/mayflydb/mayfly/internal/front/policy"
 	"github.com/mayflydb/mayfly/internal/option"
+	"github.com/mayflydb/mayfly/internal/when"
 )
 
 // reader reads one version of a key file and of the files that it names.
@@ -290,8 +291,8 @@ func (r *reader) key(e *entry) Key {
 	}
 	if text := e.text("expires"); text != "" {
 		var err error
-		if k.Expires, err = time.Parse(time.RFC3339, text); err != nil {
-			complain("expires", "%q is not a time such as 2027-01-01T00:00:00Z or 2027-01-01T00:00:00+01:00", text)
+		if k.Expires, err = when.Instant(text, time.UTC, nil); err != nil {
+			complain("expires", "%v", err)
 		}
 	}
 	if forms := e.forms("secret-key"); len(forms) != 1 {

@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"github.com/mayflydb/mayfly/internal/option"
+	"github.com/mayflydb/mayfly/internal/when"
 	"gopkg.in/yaml.v3"
 )
 
@@ -258,9 +259,9 @@ func (d *decoder) scalar(v reflect.Value, text string, line int, name string) {
 	wrong := func(wanted string) { d.complain(line, "%s: must be %s", name, wanted) }
 	switch {
 	case v.Type() == reflect.TypeFor[time.Duration]():
-		duration, err := time.ParseDuration(text)
+		duration, err := when.Duration(text)
 		if err != nil {
-			wrong("a duration, such as 500ms, 10s or 15m")
+			wrong("a duration, such as 500ms, 10s, 15m or 1d")
 		}
 		v.SetInt(int64(duration))
 	case v.Kind() == reflect.String:

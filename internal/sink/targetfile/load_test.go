@@ -60,7 +60,7 @@ func TestKinds(t *testing.T) {
 targets:
   - arn: "arn:aws:lambda:*:*:function:resize-*"
     name: resize
-    limits: {concurrency: 8, batch: 50, per-second: 0.5, timeout: 10s}
+    limits: {concurrency: 8, batch: 50, per-second: 0.5, timeout: 10 seconds}
     webhook:
       url: "https://example.com/resize"
       mode: batch
@@ -173,7 +173,7 @@ surplus: 1
   line 3: unknown setting nmae; use one of arn, aws, exec, kafka, limits, name, nats, rabbitmq, webhook
   line 4: concurrency: must be a whole number
   line 4: per-second: must be a single value
-  line 4: timeout: must be a duration, such as 500ms, 10s or 15m
+  line 4: timeout: must be a duration, such as 500ms, 10s, 15m or 1d
   line 4: batch: must be a whole number
   line 7: url is given twice
   line 8: secrets: must be a list, as [a, b] or lines with hyphens

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/cespare/xxhash/v2"
+
+	"github.com/mayflydb/mayfly/internal/when"
 )
 
 // Delay is a distribution of the delays with which aws expiry removes items. It is written
@@ -16,7 +18,7 @@ import (
 //	fixed:10m           always the same
 //	uniform:8m-30m      anything between the two, ends included
 //
-// with durations of time.ParseDuration in whole milliseconds, from 0 to 8784h (366 days). The zero
+// with durations of when.Duration in whole milliseconds, from 0 to 8784h (366 days). The zero
 // value is observed.
 //
 // A delay is a function of a 64-bit number, the draw: the XXH64, with the table's seed, of the
@@ -103,10 +105,10 @@ func ParseDelay(text string) (Delay, error) {
 
 // parseDelay parses one duration.
 func parseDelay(text string) (Instant, error) {
-	d, err := time.ParseDuration(text)
+	d, err := when.Duration(text)
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("%q is not a duration; use 90s, 10m or 48h", text)
+		return 0, fmt.Errorf("%q is not a duration; use 90s, 10m or 2d", text)
 	case d < 0 || d.Milliseconds() > delayMax:
 		return 0, fmt.Errorf("%s is not between 0s and 8784h (366 days)", text)
 	case d%time.Millisecond != 0:

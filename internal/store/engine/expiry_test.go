@@ -102,7 +102,7 @@ func TestDelayDistributions(t *testing.T) {
 func TestParseDelay(t *testing.T) {
 	for text, want := range map[string]string{
 		"observed": "observed", "fixed:10m": "fixed:10m", "fixed:600s": "fixed:10m", "fixed:0s": "fixed:0s", "fixed:1h30m5s": "fixed:1h30m5s",
-		"fixed:1.5s": "fixed:1.5s", "fixed:8784h": "fixed:8784h", "uniform:8m-30m": "uniform:8m-30m", "uniform:480s-0.5h": "uniform:8m-30m",
+		"fixed:1.5s": "fixed:1.5s", "fixed:8784h": "fixed:8784h", "uniform:8m-30m": "uniform:8m-30m", "uniform:480s-0.5h": "uniform:8m-30m", "fixed:1d": "fixed:24h", "uniform:1d12h-1w": "uniform:36h-168h",
 		"uniform:1s-1s": "fixed:1s", "uniform:0s-1ms": "uniform:0s-1ms", "uniform:10m10s-2h10m": "uniform:10m10s-2h10m",
 	} {
 		d, err := ParseDelay(text)
@@ -118,15 +118,15 @@ func TestParseDelay(t *testing.T) {
 		"":                    none + `""; use observed, fixed:10m or uniform:8m-30m`,
 		"10m":                 none + `"10m"; use observed, fixed:10m or uniform:8m-30m`,
 		"observed:10m":        none + `"observed:10m"; use observed, fixed:10m or uniform:8m-30m`,
-		"fixed":               none + `"fixed": "" is not a duration; use 90s, 10m or 48h`,
-		"fixed:soon":          none + `"fixed:soon": "soon" is not a duration; use 90s, 10m or 48h`,
+		"fixed":               none + `"fixed": "" is not a duration; use 90s, 10m or 2d`,
+		"fixed:soon":          none + `"fixed:soon": "soon" is not a duration; use 90s, 10m or 2d`,
 		"fixed:-1s":           none + `"fixed:-1s": -1s is not between 0s and 8784h (366 days)`,
 		"fixed:8785h":         none + `"fixed:8785h": 8785h is not between 0s and 8784h (366 days)`,
 		"fixed:1ms1us":        none + `"fixed:1ms1us": 1ms1us is not a whole number of milliseconds`,
-		"uniform:8m":          none + `"uniform:8m": "" is not a duration; use 90s, 10m or 48h`,
+		"uniform:8m":          none + `"uniform:8m": "" is not a duration; use 90s, 10m or 2d`,
 		"uniform:30m-8m":      none + `"uniform:30m-8m": the shorter delay must come first`,
-		"uniform:1s-2s-3s":    none + `"uniform:1s-2s-3s": "2s-3s" is not a duration; use 90s, 10m or 48h`,
-		"uniform:8m-3000000h": none + `"uniform:8m-3000000h": "3000000h" is not a duration; use 90s, 10m or 48h`,
+		"uniform:1s-2s-3s":    none + `"uniform:1s-2s-3s": "2s-3s" is not a duration; use 90s, 10m or 2d`,
+		"uniform:8m-3000000h": none + `"uniform:8m-3000000h": "3000000h" is not a duration; use 90s, 10m or 2d`,
 	} {
 		if d, err := ParseDelay(text); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, %v\nwant %s", text, d, err, want)

@@ -10,9 +10,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
+	"time"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/mayflydb/mayfly/internal/when"
 )
 
 // maxBytes is the size of the largest file.
@@ -105,6 +109,7 @@ func listOf(top *yaml.Node, named string) (*yaml.Node, error) {
 
 // decode decodes one declaration. An error names the line in the file.
 func decode(element *yaml.Node, texts map[string]Text, into any) error {
+	rewriteDurations(element, reflect.TypeOf(into).Elem())
 	if element.Kind == yaml.MappingNode {
 		for i := 0; i < len(element.Content); i += 2 {
 			if text := texts[element.Content[i].Value]; text != nil {
@@ -127,6 +132,27 @@ func decode(element *yaml.Node, texts map[string]Text, into any) error {
 		return fmt.Errorf("the entry at line %d: %s", element.Line, strings.Join(settingsOf(string(file), Plain(err)), "; "))
 	}
 	return nil
+}
+
+// rewriteDurations replaces the durations of a declaration, such as 2d, by their form in Go, such as
+// 48h0m0s, which is the only one that yaml decodes. It leaves invalid ones to yaml's complaint.
+func rewriteDurations(element *yaml.Node, declaration reflect.Type) {
+	if element.Kind != yaml.MappingNode {
+		return
+	}
+	for i := range declaration.NumField() {
+		field := declaration.Field(i)
+		name, _, _ := strings.Cut(field.Tag.Get("yaml"), ",")
+		if field.Type != reflect.TypeFor[time.Duration]() {
+			continue
+		}
+		for j := 0; j < len(element.Content); j += 2 {
+			value := element.Content[j+1]
+			if d, err := when.Duration(value.Value); err == nil && element.Content[j].Value == name && value.Kind == yaml.ScalarNode {
+				Set(value, d.String())
+			}
+		}
+	}
 }
 
 // settingsOf replaces the line numbers in complaints by the names of the settings in those lines.

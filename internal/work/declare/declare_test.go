@@ -23,7 +23,7 @@ var texts = map[string]Text{"filter": ListOfJSON, "input": JSON}
 func TestRead(t *testing.T) {
 	want := []thing{
 		{Name: "a", Wait: 90 * time.Second, Filter: []string{`{"x":[1,"<b>"]}`}, Input: `{"to":["<$.a>"]}`},
-		{Name: "b", Filter: []string{`{"y": ["z"]}`, `{"w":[null]}`}, Input: "text: of <b>\nlines"},
+		{Name: "b", Wait: 48 * time.Hour, Filter: []string{`{"y": ["z"]}`, `{"w":[null]}`}, Input: "text: of <b>\nlines"},
 	}
 	const list = `
 - name: a
@@ -31,6 +31,7 @@ func TestRead(t *testing.T) {
   filter: {x: [1, "<b>"]}
   input: {to: ["<$.a>"]}
 - name: b
+  wait: 2d
   filter:
     - '{"y": ["z"]}'
     - w: [null]
@@ -59,7 +60,7 @@ func TestRead(t *testing.T) {
 func TestBad(t *testing.T) {
 	for file, want := range map[string]string{
 		"- {name: a}\n- {nama: b}":   "the entry at line 2: unknown setting nama",
-		"- {name: a, wait: soon}":    `the entry at line 1: wait: "soon" is not a duration such as 90s`,
+		"- {name: a, wait: soon}":    `the entry at line 1: wait: "soon" is not a duration such as 90s or 2d`,
 		"- {name: a, filter: [[1]]}": "line 1: expected an object, or a string with its JSON",
 		"others: []":                 `line 1: unknown setting "others"; the file must be a list, or have one under "things"`,
 		"things: 5":                  `line 1: expected a list, or an object with a list under "things"`,

@@ -42,7 +42,7 @@ var kinds = map[string]string{"map": "an object", "seq": "a list", "null": "null
 func wanted(goType string) string {
 	switch {
 	case goType == "time.Duration":
-		return "a duration such as 90s"
+		return "a duration such as 90s or 2d"
 	case strings.HasPrefix(goType, "int"), strings.HasPrefix(goType, "uint"):
 		return "a whole number"
 	case strings.HasPrefix(goType, "float"):

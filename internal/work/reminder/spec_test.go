@@ -58,7 +58,7 @@ func TestBadSpecs(t *testing.T) {
 			"reminder \"a\": offset: 96000h0m0s is more than ten years\nreminder \"a\": past: \"skip\" is neither drop nor fire\nreminder \"a\": retries: 186 is not between 0 and 185\n" +
 			"reminder \"a\": age: 1s is not between 1m0s and 24h0m0s",
 		`[{name: a, table: abc, attribute: x, target: y, input: '{"a": <$.b>'}]`: `reminder "a": input: it begins like JSON but is not valid JSON`,
-		`[{name: a, table: abc, attribute: x, target: y, offset: soon}]`:         `offset: "soon" is not a duration such as 90s`,
+		`[{name: a, table: abc, attribute: x, target: y, offset: soon}]`:         `offset: "soon" is not a duration such as 90s or 2d`,
 		`[{name: a, table: abc, attribute: "x..y", target: y}]`:                  `reminder "a": attribute: invalid path "x..y"; use the form a.b[0]["c.d"]`,
 		`[{name: a, table: abc, attribute: x, target: y, when: now}]`:            "unknown setting when",
 	} {
