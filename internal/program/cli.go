@@ -30,6 +30,9 @@ type commands struct {
 	Import importCommand `cmd:"" group:"Data" help:"Import an export, or files of DynamoDB JSON or CSV, into a table."`
 	Copy   copyCommand   `cmd:"" group:"Data" help:"Copy a table to another endpoint, or under another name."`
 
+	Clock clockCommand `cmd:"" group:"Server" help:"Show, freeze, set, advance and speed up the clock of a server, for tests."`
+	Reset resetCommand `cmd:"" group:"Server" help:"Empty a server between tests, and put its clock back to the start."`
+
 	Schedule   scheduleCommand   `cmd:"" group:"Schedules and triggers" help:"Create, list and fire schedules (the EventBridge Scheduler API)."`
 	Trigger    triggerCommand    `cmd:"" group:"Schedules and triggers" help:"Call a target when items of a table change or expire (Lambda event source mappings)."`
 	Reminder   reminderCommand   `cmd:"" group:"Schedules and triggers" help:"List reminders: calls at the times that items name."`

@@ -38,6 +38,7 @@ type serveCommand struct {
 
 	ClockControl *bool         `help:"Allow requests to /_mayfly/clock to move the clock. Default: on in memory, off with --data." negatable:""`
 	Start        time.Time     `help:"Start time of the clock of a new database, such as 2030-01-01. Default: now." placeholder:"TIME"`
+	Frozen       bool          `help:"Start with the clock standing still: exactly at --start, in a new database. mayfly clock and /_mayfly/clock move it."`
 	Region       string        `help:"Region in ARNs. Requests for every region are served." default:"us-east-1"`
 	Account      string        `help:"Account number in ARNs." default:"000000000000"`
 	Retention    time.Duration `name:"stream-retention" help:"How long stream records are kept." default:"24h"`
@@ -168,6 +169,7 @@ func (c serveCommand) options() (mayfly.Options, error) {
 	o := mayfly.Options{
 		Durability:      c.Durability,
 		Start:           c.Start,
+		Frozen:          c.Frozen,
 		Expiry:          c.Expiry,
 		ExpiryDelay:     c.ExpiryDelay,
 		ExpirySeed:      c.ExpirySeed,

@@ -135,7 +135,7 @@ func (c clockEndpoints) freeze(ctx context.Context, _ moveRequest) (Moved, error
 }
 
 func (c clockEndpoints) set(ctx context.Context, m moveRequest) (Moved, error) {
-	to, err := m.instant()
+	to, err := m.instant(c.Clock.State().Now)
 	if err != nil {
 		return Moved{}, err
 	}
@@ -167,12 +167,12 @@ func (c clockEndpoints) rate(ctx context.Context, m moveRequest) (Moved, error) 
 
 // moveRequest is the body of any POST to the clock; each endpoint allows some of the members.
 type moveRequest struct {
-	To    *string  `json:"to"`    // RFC 3339
+	To    quantity `json:"to"`    // an instant as when.Instant reads it, or seconds since the Unix epoch
 	ToMS  *int64   `json:"to_ms"` // milliseconds since the Unix epoch
-	By    *string  `json:"by"`    // as time.ParseDuration reads it: 90s, 1h30m
+	By    quantity `json:"by"`    // a duration as when.Duration reads it, or seconds
 	ByMS  *int64   `json:"by_ms"` // milliseconds
 	Rate  *float64 `json:"rate"`
-	Limit *string  `json:"limit"` // of real time, as time.ParseDuration reads it
+	Limit quantity `json:"limit"` // of real time, like By
 }
 
 // badRequest is the error for a body that the endpoint cannot use; the status is 400.
@@ -194,13 +194,13 @@ func readMove(body []byte, allowed []string) (moveRequest, error) {
 	if _, err := d.Token(); err != io.EOF {
 		return m, errors.New("unexpected text after the JSON object in the body")
 	}
-	var members map[string]any
+	var members map[string]json.RawMessage
 	if err := json.Unmarshal(body, &members); err != nil {
 		return m, bodyError(err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		known := slices.ContainsFunc(allowed, func(a string) bool { return strings.EqualFold(a, name) })
-		if members[name] != nil && !known {
+		if string(members[name]) != "null" && !known {
 			return m, badRequest(fmt.Sprintf("unexpected member %q", name))
 		}
 	}
@@ -218,10 +218,6 @@ func bodyError(err error) error {
 		switch wrong.Field {
 		case "to_ms", "by_ms":
 			want = "a whole number of milliseconds"
-		case "to":
-			want = `a string such as "2030-01-01T00:00:00Z"`
-		case "by", "limit":
-			want = `a string such as "90s" or "1h30m"`
 		}
 		return fmt.Errorf("%q must be %s, not a JSON %s", wrong.Field, want, wrong.Value)
 	}
@@ -231,48 +227,40 @@ func bodyError(err error) error {
 	return errors.New("the JSON object in the body is incomplete")
 }
 
-func (m moveRequest) instant() (time.Time, error) {
+func (m moveRequest) instant(now time.Time) (time.Time, error) {
 	switch {
-	case (m.To != nil) == (m.ToMS != nil):
-		return time.Time{}, badRequest(`pass either "to" (RFC 3339, such as "2030-01-01T00:00:00Z") or "to_ms" (milliseconds since 1970)`)
+	case m.To.isSet() == (m.ToMS != nil):
+		return time.Time{}, badRequest(`pass either "to" (such as "2030-01-01T00:00:00Z", "2030-01-01", "in 5m" or seconds since 1970) or "to_ms" (milliseconds since 1970)`)
 	case m.ToMS != nil:
 		return time.UnixMilli(*m.ToMS), nil
 	}
-	to, err := time.Parse(time.RFC3339Nano, *m.To)
-	if err != nil {
-		return time.Time{}, badRequest(fmt.Sprintf(`invalid "to" %q; use an RFC 3339 time such as "2030-01-01T00:00:00Z"`, *m.To))
-	}
-	return to, nil
+	return m.To.instant("to", now)
 }
 
 func (m moveRequest) duration() (time.Duration, error) {
 	switch {
-	case (m.By != nil) == (m.ByMS != nil):
-		return 0, badRequest(`pass either "by" (a duration such as "90s" or "1h30m") or "by_ms" (milliseconds)`)
+	case m.By.isSet() == (m.ByMS != nil):
+		return 0, badRequest(`pass either "by" (a duration such as "90s", "1h30m" or "2d", or a number of seconds) or "by_ms" (milliseconds)`)
 	case m.ByMS != nil && (*m.ByMS > maxMillis || *m.ByMS < -maxMillis):
 		return 0, badRequest(fmt.Sprintf(`"by_ms" is larger than %d`, maxMillis))
 	case m.ByMS != nil:
 		return time.Duration(*m.ByMS) * time.Millisecond, nil
 	}
-	step, err := time.ParseDuration(*m.By)
-	if err != nil {
-		return 0, badRequest(fmt.Sprintf(`invalid "by" %q; use a duration such as "90s" or "1h30m"`, *m.By))
-	}
-	return step, nil
+	return m.By.duration("by")
 }
 
 // maxMillis is the longest time.Duration in milliseconds, about 292 years.
 const maxMillis = int64(1<<63-1) / int64(time.Millisecond)
 
 func (m moveRequest) limit() (time.Duration, error) {
-	if m.Limit == nil {
+	if !m.Limit.isSet() {
 		return moveLimitDefault, nil
 	}
-	limit, err := time.ParseDuration(*m.Limit)
-	if err != nil || limit <= 0 || limit > moveLimitMax {
-		return 0, badRequest(fmt.Sprintf(`invalid "limit" %[2]q; use a duration above 0 and up to %[1]s`, moveLimitMax, *m.Limit))
+	limit, err := m.Limit.duration("limit")
+	if err == nil && (limit <= 0 || limit > moveLimitMax) {
+		err = badRequest(fmt.Sprintf(`invalid "limit" %s; use a duration above 0 and up to %s`, m.Limit, moveLimitMax))
 	}
-	return limit, nil
+	return limit, err
 }
 
 // clockJSON is the clock's state in answers.
