@@ -260,3 +260,29 @@ func ExampleDB_Failed() {
 	}
 	// Output: it runs: <nil>
 }
+
+// A server for tests, which POST /_mayfly/reset or Reset empties.
+func ExampleOpenServer() {
+	s, err := mayfly.OpenServer("", mayfly.Options{Start: noon, Frozen: true}, mayfly.ServerOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer s.Close()
+	for range 2 {
+		tables, err := s.DB().DynamoDB().ListTables(context.Background(), &dynamodb.ListTablesInput{})
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(s.DB().Clock().Now().Format(time.TimeOnly), tables.TableNames)
+		createSessions(context.Background(), s.DB())
+		if _, err := s.DB().Clock().Advance(context.Background(), time.Hour); err != nil {
+			log.Fatal(err)
+		}
+		if err := s.Reset(context.Background()); err != nil {
+			log.Fatal(err)
+		}
+	}
+	// Output:
+	// 12:00:00 []
+	// 12:00:00 []
+}

@@ -82,7 +82,7 @@ func OpenServer(dir string, options Options, with ServerOptions) (*Server, error
 	return s, nil
 }
 
-// openFirst opens the first database. The caller holds the lock, or nobody else knows the server.
+// openFirst opens the first database. The caller holds the lock, unless the server is new.
 func (s *Server) openFirst() error {
 	dir := s.dir
 	if s.with.Separate {

@@ -15,7 +15,6 @@ import (
 	"github.com/mayflydb/mayfly/internal/front/admin"
 	"github.com/mayflydb/mayfly/internal/front/sigv4"
 	"github.com/mayflydb/mayfly/internal/front/wire"
-	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
 // A Server with Separate has a database for each access key and region. The first database has no
@@ -52,10 +51,8 @@ func (s *Server) tenantOf(h wire.Header) (*tenant, error) {
 	case t != nil:
 		return t, nil
 	case !name.valid():
-		return nil, &dynamo.Error{
-			Code:    dynamo.CodeUnrecognizedClient,
-			Message: "The Access Key ID or security token is invalid: a server with separate data accepts letters, digits, - and _ in it",
-		}
+		return nil, wire.Refusal("UnrecognizedClientException",
+			"The Access Key ID or security token is invalid: a server with separate data accepts letters, digits, - and _ in it")
 	}
 	return s.openTenant(name)
 }
@@ -78,10 +75,8 @@ func (s *Server) openTenant(name tenantName) (*tenant, error) {
 	case s.mu.closed:
 		return nil, errClosed
 	case len(s.mu.all) >= tenantsMax:
-		return nil, &dynamo.Error{
-			Code:    dynamo.CodeLimitExceeded,
-			Message: fmt.Sprintf("The server has %d databases, one for each access key and region, and takes no more. Use fewer access keys, or share the data: -sharedDb.", tenantsMax),
-		}
+		return nil, wire.Refusal("LimitExceededException", fmt.Sprintf("The server has %d databases, one for each access key and region, "+
+			"and takes no more. Use fewer access keys, or share the data: -sharedDb.", tenantsMax))
 	}
 	t, err := s.openAs(name, s.mu.first.db.Clock().State())
 	if err != nil {

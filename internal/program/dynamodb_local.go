@@ -79,7 +79,7 @@ func fromDynamoDBLocal(args []string) ([]string, error) {
 	return localArguments(out, given)
 }
 
-// localArguments adds the flags of mayfly serve for those of DynamoDB Local.
+// localArguments adds the flags of mayfly serve that correspond to DynamoDB Local's.
 func localArguments(out []string, given map[string]string) ([]string, error) {
 	shared, inMemory, dir := given["-sharedDb"] != "", given["-inMemory"] != "", given["-dbPath"]
 	switch {
@@ -106,7 +106,7 @@ func localArguments(out []string, given map[string]string) ([]string, error) {
 	return out, nil
 }
 
-// withoutJava returns the arguments behind those of the Java machine, and whether there were any:
+// withoutJava returns the arguments behind the Java machine's own, and whether there were any:
 // -Djava.library.path=…, -Xmx1g, -jar DynamoDBLocal.jar.
 func withoutJava(words []string) (rest []string, found bool) {
 	for len(words) > 0 {

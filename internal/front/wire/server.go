@@ -176,6 +176,11 @@ func (s *Server) routeRequest(ctx context.Context, in *Request, out *Response) (
 // localRoot is the body of DynamoDB Local's answer to GET /.
 const localRoot = `{"__type":"com.amazonaws.dynamodb.v20120810#MissingAuthenticationToken","message":"Request must contain either a valid (registered) AWS access key ID or X.509 certificate."}`
 
+// Refusal returns an error of the API, for Options.Misplaced.
+func Refusal(code, message string) error {
+	return &dynamo.Error{Code: dynamo.Code(code), Message: message}
+}
+
 // errorCode returns the code of an error in the API's form, or the one of a fault.
 func errorCode(err error) string {
 	if answer, ok := errors.AsType[*dynamo.Error](err); ok {
