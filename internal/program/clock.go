@@ -143,7 +143,7 @@ type clockAnswer struct {
 
 // ask sends a request to the clock of the server, and prints the answer.
 func (c clockFlags) ask(ctx context.Context, s streams, method, move string, body any) error {
-	e, err := c.connect(ctx, dynamodb.ServiceID)
+	e, err := c.connectServer(ctx)
 	if err != nil {
 		return err
 	}
@@ -162,11 +162,16 @@ func (c clockFlags) ask(ctx context.Context, s streams, method, move string, bod
 	return err
 }
 
+// connectServer returns an endpoint that may be a server with a clock to move.
+func (f endpointFlags) connectServer(ctx context.Context) (*endpoint, error) {
+	if f.url(dynamodb.ServiceID) == endpointAWS {
+		return nil, misused(errors.New("the clock of Amazon's service cannot be moved"), "set --endpoint to a server that mayfly serve has started")
+	}
+	return f.connect(ctx, dynamodb.ServiceID)
+}
+
 // moveClock sends a request to a path below /_mayfly and returns the answer, as text too.
 func (e *endpoint) moveClock(ctx context.Context, method, path string, body any) (text []byte, answer clockAnswer, err error) {
-	if e.isAWS() {
-		return nil, answer, misused(errors.New("the clock of Amazon's service cannot be moved"), "set --endpoint to a server that mayfly serve has started")
-	}
 	var request []byte
 	if body != nil {
 		if request, err = json.Marshal(body); err != nil {

@@ -49,6 +49,9 @@ func fromDynamoDBLocal(args []string) ([]string, error) {
 	if len(words) > 0 && words[0] == "serve" {
 		words = words[1:]
 	}
+	if len(words) > 0 && !strings.HasPrefix(words[0], "-") { // another command
+		return args, nil
+	}
 	words, java := withoutJava(words)
 	if !java && !slices.ContainsFunc(words, isLocalFlag) {
 		return args, nil

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
 type resetCommand struct {
@@ -26,7 +24,7 @@ else is deleted, and the clock starts again at --start, or now.`
 
 // Run empties the server.
 func (c resetCommand) Run(ctx context.Context, s streams) error {
-	e, err := c.connect(ctx, dynamodb.ServiceID)
+	e, err := c.connectServer(ctx)
 	if err != nil {
 		return err
 	}

@@ -128,20 +128,19 @@ func (c serveCommand) Run(ctx context.Context, s streams) error {
 // returns removes the file.
 func (c serveCommand) announce(l net.Listener, url string, out io.Writer) (done func() error, err error) {
 	ready, done := newReadyLine(l, url, c.Data), func() error { return nil }
-	if c.LogFormat == "json" {
-		if err := json.NewEncoder(out).Encode(ready); err != nil {
+	if c.ReadyFile != "" {
+		if done, err = ready.write(c.ReadyFile); err != nil {
 			return nil, err
 		}
-	} else {
-		fmt.Fprintln(out, c.storageText())
-		if c.Expiry == mayfly.ExpiryAWS {
-			fmt.Fprintf(out, "--expiry aws: expired items stay visible until removed, after a delay (%s, seed %d)\n", c.ExpiryDelay, c.ExpirySeed)
-		}
-		fmt.Fprintf(out, "listening on %s\n", url)
 	}
-	if c.ReadyFile != "" {
-		return ready.write(c.ReadyFile)
+	if c.LogFormat == "json" {
+		return done, json.NewEncoder(out).Encode(ready)
 	}
+	fmt.Fprintln(out, c.storageText())
+	if c.Expiry == mayfly.ExpiryAWS {
+		fmt.Fprintf(out, "--expiry aws: expired items stay visible until removed, after a delay (%s, seed %d)\n", c.ExpiryDelay, c.ExpirySeed)
+	}
+	fmt.Fprintf(out, "listening on %s\n", url)
 	return done, nil
 }
 

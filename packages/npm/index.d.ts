@@ -59,14 +59,11 @@ export interface Clock {
   advance(by: string | number, options?: MoveOptions): Promise<ClockMove>;
 }
 
-export interface Server extends AsyncDisposable {
+/** A server that listens. */
+export interface Endpoint {
   /** http://127.0.0.1: and the port. */
   readonly url: string;
   readonly port: number;
-  /** Process id of the program. */
-  readonly pid: number;
-  /** The end of the program's log. */
-  readonly stderr: string;
   /** Configuration for a client of the AWS SDK v3. */
   readonly clientConfig: {
     endpoint: string;
@@ -76,9 +73,29 @@ export interface Server extends AsyncDisposable {
   /** AWS_ENDPOINT_URL and the other variables that point a program at the server. */
   readonly env: Record<string, string>;
   readonly clock: Clock;
+  /** Deletes everything, and puts the clock back to its start. */
+  reset(): Promise<ClockState>;
+}
+
+/** A server that start has started. */
+export interface Server extends Endpoint, AsyncDisposable {
+  /** Process id of the program. */
+  readonly pid: number;
+  /** The end of the program's log. */
+  readonly stderr: string;
   /** Returns when the program is gone. */
   stop(): Promise<void>;
 }
 
 /** Starts mayfly on a free port, and returns when it is ready. A failure carries the program's stderr. */
 export function start(options?: StartOptions): Promise<Server>;
+
+export interface ConnectOptions {
+  /** Address of the server. Default: AWS_ENDPOINT_URL. */
+  url?: string;
+  /** Region of clientConfig and of env. Default: AWS_REGION, else "us-east-1". */
+  region?: string;
+}
+
+/** Returns a server that another process has started, such as the global set-up of a test runner. */
+export function connect(options?: ConnectOptions): Endpoint;

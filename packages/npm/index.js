@@ -39,13 +39,8 @@ export async function start(options = {}) {
   const { binary, dataDir, args = [], frozen = false, region = "us-east-1", timeout = 30_000 } = options;
   const first = options.start === undefined ? undefined : instant(options.start);
   const command = ["serve", ...(dataDir === undefined ? ["--memory"] : ["--data", dataDir]), "--port", "0", "--region", region];
-  const exact = first !== undefined && frozen && dataDir === undefined;
-  if (exact) {
-    // The clock runs until the request that freezes it. The server starts a minute early, and the frozen clock is then set to the exact instant.
-    command.push("--start", new Date(Date.parse(first) - 60_000).toISOString());
-  } else if (first !== undefined) {
-    command.push("--start", first);
-  }
+  if (first !== undefined) command.push("--start", first);
+  if (frozen) command.push("--frozen");
   const { MAYFLY_DATA, MAYFLY_MEMORY, ...env } = process.env; // dataDir decides
   const child = spawn(findBinary(binary), [...command, ...args], { env, stdio: ["ignore", "pipe", "pipe"], windowsHide: true });
   const server = new Server(child, region);
@@ -55,8 +50,6 @@ export async function start(options = {}) {
       server._listen(late.signal),
       pause(timeout, undefined, { signal: late.signal }).then(() => { throw new Error(`mayfly was not ready after ${timeout} ms`); }),
     ]);
-    if (frozen) await server.clock.freeze();
-    if (exact) await server.clock.set(first);
   } catch (error) {
     await server.stop();
     if (server.stderr) error.message += `\n${server.stderr.trimEnd()}`;
@@ -68,17 +61,64 @@ export async function start(options = {}) {
   return server;
 }
 
-class Server {
+// connect returns a server that another process has started, such as the global set-up of a test runner.
+export function connect({ url = process.env.AWS_ENDPOINT_URL, region = process.env.AWS_REGION ?? "us-east-1" } = {}) {
+  if (!url) throw new Error("connect needs a url, or AWS_ENDPOINT_URL in the environment");
+  return new Endpoint(url, region);
+}
+
+async function call(url, body) {
+  const answer = await fetch(url, body && { method: "POST", body: JSON.stringify(body) });
+  const text = await answer.text();
+  if (answer.ok) return JSON.parse(text);
+  let reason = text;
+  try {
+    reason = JSON.parse(text).error ?? text;
+  } catch {} // not JSON: the text is the reason
+  throw new Error(`mayfly's clock: ${reason.trim()} (HTTP ${answer.status})`);
+}
+
+// Endpoint is a server that listens.
+class Endpoint {
+  constructor(url, region) {
+    this.url = url;
+    this.clock = new Clock(this);
+    this._region = region;
+    Object.defineProperty(this, "_region", { enumerable: false });
+  }
+
+  get port() {
+    return Number(new URL(this.url).port);
+  }
+
+  get clientConfig() {
+    return { endpoint: this.url, region: this._region, credentials: { accessKeyId: "any", secretAccessKey: "any" } };
+  }
+
+  get env() {
+    return {
+      AWS_ENDPOINT_URL: this.url,
+      AWS_REGION: this._region,
+      AWS_DEFAULT_REGION: this._region,
+      AWS_ACCESS_KEY_ID: "any",
+      AWS_SECRET_ACCESS_KEY: "any",
+    };
+  }
+
+  reset() {
+    return call(`${this.url}/_mayfly/reset`, {});
+  }
+}
+
+class Server extends Endpoint {
   #child;
   #failed; // why the program could not be started
   #closed; // resolves when the program is gone and its output is read
 
   constructor(child, region) {
+    super("", region);
     this.#child = child;
     this.stderr = "";
-    this.clock = new Clock(this);
-    this._region = region;
-    Object.defineProperty(this, "_region", { enumerable: false });
     this.#closed = new Promise((resolve) => {
       child.once("error", (error) => { this.#failed = error; resolve(); });
       child.once("close", resolve);
@@ -101,7 +141,6 @@ class Server {
       });
     });
     this.url = url;
-    this.port = Number(new URL(url).port);
     while (!signal.aborted) {
       const answer = await fetch(`${url}/readyz`, { signal });
       await answer.text();
@@ -119,20 +158,6 @@ class Server {
 
   get pid() {
     return this.#child.pid;
-  }
-
-  get clientConfig() {
-    return { endpoint: this.url, region: this._region, credentials: { accessKeyId: "any", secretAccessKey: "any" } };
-  }
-
-  get env() {
-    return {
-      AWS_ENDPOINT_URL: this.url,
-      AWS_REGION: this._region,
-      AWS_DEFAULT_REGION: this._region,
-      AWS_ACCESS_KEY_ID: "any",
-      AWS_SECRET_ACCESS_KEY: "any",
-    };
   }
 
   async stop() {
@@ -163,15 +188,8 @@ class Clock {
     this.#server = server;
   }
 
-  async #request(path, body) {
-    const answer = await fetch(`${this.#server.url}/_mayfly/clock${path}`, body && { method: "POST", body: JSON.stringify(body) });
-    const text = await answer.text();
-    if (answer.ok) return JSON.parse(text);
-    let reason = text;
-    try {
-      reason = JSON.parse(text).error ?? text;
-    } catch {} // not JSON: the text is the reason
-    throw new Error(`mayfly's clock: ${reason.trim()} (HTTP ${answer.status})`);
+  #request(path, body) {
+    return call(`${this.#server.url}/_mayfly/clock${path}`, body);
   }
 
   state() {

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
-import { start } from "../index.js";
+import { connect, start } from "../index.js";
 
 assert.ok(process.env.MAYFLY_BINARY, "MAYFLY_BINARY names no program");
 const run = promisify(execFile);
@@ -71,6 +71,24 @@ test("an item is gone when the clock reaches its deadline", async () => {
     assert.equal(moved.expired, 1);
     assert.equal(moved.unfinished, false);
     assert.equal((await call(server, "GetItem", key)).Item, undefined);
+  } finally {
+    await server.stop();
+  }
+});
+
+test("a reset empties the server for every client, and puts the clock back", async () => {
+  const server = await start({ start: "2030-01-01T12:00:00Z", frozen: true });
+  try {
+    const client = connect({ url: server.url });
+    assert.deepEqual(client.clientConfig, server.clientConfig);
+    assert.equal(client.port, server.port);
+    for (let i = 0; i < 2; i++) {
+      await call(server, "CreateTable", sessions);
+      await client.clock.advance("1h");
+      assert.equal((await client.reset()).now, "2030-01-01T12:00:00.000Z");
+      assert.deepEqual((await call(client, "ListTables", {})).TableNames, []);
+    }
+    assert.throws(() => connect({ url: "" }), /connect needs a url/);
   } finally {
     await server.stop();
   }

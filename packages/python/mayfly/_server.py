@@ -63,19 +63,23 @@ class Clock:
         return self._request("/advance", _with_limit({"by": by}, limit))
 
     def _request(self, path: str, body: Optional[Mapping[str, Any]] = None) -> Dict[str, Any]:
-        data = None if body is None else json.dumps(body).encode()
+        return _call(f"{self._url}/_mayfly/clock{path}", body)
+
+
+def _call(url: str, body: Optional[Mapping[str, Any]]) -> Dict[str, Any]:
+    data = None if body is None else json.dumps(body).encode()
+    try:
+        with _opener.open(url, data=data) as answer:
+            result: Dict[str, Any] = json.load(answer)
+            return result
+    except urllib.error.HTTPError as error:
+        with error:
+            text = error.read().decode()
         try:
-            with _opener.open(f"{self._url}/_mayfly/clock{path}", data=data) as answer:
-                result: Dict[str, Any] = json.load(answer)
-                return result
-        except urllib.error.HTTPError as error:
-            with error:
-                text = error.read().decode()
-            try:
-                reason = json.loads(text)["error"]
-            except (ValueError, KeyError, TypeError):
-                reason = text.strip()
-            raise ClockError(f"mayfly's clock: {reason} (HTTP {error.code})") from None
+            reason = json.loads(text)["error"]
+        except (ValueError, KeyError, TypeError):
+            reason = text.strip()
+        raise ClockError(f"mayfly's clock: {reason} (HTTP {error.code})") from None
 
 
 class Server:
@@ -167,6 +171,10 @@ class Server:
 
         return boto3.resource(service, **{**self.client_config, **config})
 
+    def reset(self) -> Dict[str, Any]:
+        """Deletes everything, puts the clock back to its start and returns the clock's state."""
+        return _call(f"{self.url}/_mayfly/reset", {})
+
     def stop(self) -> None:
         """Returns when the program is gone."""
         if self._owner != os.getpid():  # a fork of the process that started it
@@ -206,7 +214,7 @@ def serve(
 
     data_dir: directory of the data, made if it does not exist. Default: everything stays in memory.
     start: first instant of a new database, an aware datetime or RFC 3339. Default: now.
-    frozen: the clock stands still; with start and in memory, at exactly that instant.
+    frozen: the clock stands still; in a new database, at exactly start.
     region: region of ARNs and of clients.
     args: further flags of mayfly serve.
     binary: path of the program. Default: MAYFLY_BINARY, else mayfly on PATH.
@@ -215,13 +223,10 @@ def serve(
     command = [find_binary(binary), "serve"]
     command += ["--memory"] if data_dir is None else ["--data", os.fspath(data_dir)]
     command += ["--port", "0", "--region", region]
-    first = None if start is None else _instant(start)
-    exact = first is not None and frozen and data_dir is None
-    if first is not None and exact:
-        # The clock runs until the request that freezes it. The server starts a minute early, and the frozen clock is then set to the exact instant.
-        command += ["--start", _instant(_parse(first) - datetime.timedelta(minutes=1))]
-    elif first is not None:
-        command += ["--start", first]
+    if start is not None:
+        command += ["--start", _instant(start)]
+    if frozen:
+        command += ["--frozen"]
     env = {name: value for name, value in os.environ.items() if name not in ("MAYFLY_DATA", "MAYFLY_MEMORY")}  # data_dir decides
     process = subprocess.Popen(
         [*command, *args],
@@ -236,10 +241,6 @@ def serve(
     _remember(server)
     try:
         server._wait(timeout)
-        if frozen:
-            server.clock.freeze()
-        if first is not None and exact:
-            server.clock.set(first)
     except BaseException as error:
         server.stop()
         if isinstance(error, (StartError, ClockError)) and server.stderr:

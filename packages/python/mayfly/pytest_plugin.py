@@ -23,6 +23,13 @@ def mayfly_server(mayfly_options: Dict[str, Any]) -> Iterator[Server]:
 
 
 @pytest.fixture
+def mayfly_empty(mayfly_server: Server) -> Server:
+    """The server of mayfly_server, emptied before each test: faster than a new one."""
+    mayfly_server.reset()
+    return mayfly_server
+
+
+@pytest.fixture
 def mayfly(mayfly_options: Dict[str, Any]) -> Iterator[Server]:
     """A new, empty server for each test."""
     with serve(**mayfly_options) as server:

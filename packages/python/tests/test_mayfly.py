@@ -57,6 +57,14 @@ class Serve(unittest.TestCase):
             self.assertEqual(server.clock.advance(datetime.timedelta(minutes=1))["expired"], 1)
             self.assertNotIn("Item", table.get_item(Key={"id": "s-1"}))
 
+    def test_reset(self):
+        with mayfly.serve(start="2030-01-01T12:00:00Z", frozen=True) as server:
+            for _ in range(2):
+                create_sessions(server.client("dynamodb"))
+                server.clock.advance("1h")
+                self.assertEqual(server.reset()["now"], "2030-01-01T12:00:00.000Z")
+                self.assertEqual(server.client("dynamodb").list_tables()["TableNames"], [])
+
     def test_clock(self):
         with mayfly.serve(start=datetime.datetime(2030, 1, 1, tzinfo=UTC)) as server:
             self.assertTrue(server.clock.freeze()["frozen"])
