@@ -191,6 +191,24 @@ func TestMetricsTellOfExpiry(t *testing.T) {
 		`mayfly_table_expiry{TableName="events",delay="fixed:1m30s",mode="aws",seed="7"} 1`)
 }
 
+// A scrape has the mistakes in TTL values of existing tables.
+func TestMetricsTellOfSuspicions(t *testing.T) {
+	db := open(t, "", Options{})
+	makeTable(t, db.DynamoDB(), "events")
+	putUntil(t, db.DynamoDB(), "events", "a", time.UnixMilli(1<<50)) // of the year 37648
+	url := serve(t, db)
+	const want = `mayfly_ttl_suspicious_values_total{reason="milliseconds",table="events"} 1`
+	if _, body := send(t, "GET", url+"/metrics", ""); !strings.Contains(body, want) {
+		t.Errorf("no %s in\n%s", want, body)
+	}
+	if _, err := db.DynamoDB().DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: aws.String("events")}); err != nil {
+		t.Fatal(err)
+	}
+	if _, body := send(t, "GET", url+"/metrics", ""); strings.Contains(body, "mayfly_ttl_suspicious_values_total{") {
+		t.Errorf("a deleted table has a series:\n%s", body)
+	}
+}
+
 // Lateness counts from the instant at which the item should be removed.
 func testMetricsTellOfExpiry(t *testing.T, options Options, wantExpiry string) {
 	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -70,6 +70,14 @@ func (db *DB) consumed() (out []admin.Consumed) {
 	return out
 }
 
+// suspicions returns the writes of TTL values that look like mistakes.
+func (db *DB) suspicions() (out []admin.Suspicion) {
+	for _, s := range db.service.Suspicions() {
+		out = append(out, admin.Suspicion(s))
+	}
+	return out
+}
+
 // held returns the records that streams keep beyond their retention for consumers.
 func (db *DB) held() (out []admin.HeldStream) {
 	now := db.engine.Now().Time()
@@ -117,6 +125,7 @@ func (db *DB) sources() admin.Sources {
 		Failed:   func() bool { return db.engine.Err() != nil },
 		Held:     db.held,
 		HeldFull: db.engine.HoldsFull,
+		Suspect:  db.suspicions,
 		Store:    func() []admin.Sample { return append(db.storeSamples(), db.frontSamples()...) },
 	}
 }

@@ -12,15 +12,12 @@ import (
 	"github.com/mayflydb/mayfly/guard/internal/armed"
 	"github.com/mayflydb/mayfly/internal/invariant"
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
+	"github.com/mayflydb/mayfly/internal/ttl"
 	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
-const (
-	// SecondsMax is the largest TTL value, in seconds.
-	SecondsMax = 100_000_000_000 // of the year 5138: larger values are milliseconds
-	// ms: a deadline further in the past is a mistake, as with Amazon (docs/spec/ttl.md §1, §9)
-	fiveYears = 5 * 365 * 24 * 60 * 60 * 1000
-)
+// SecondsMax is the largest TTL value, in seconds.
+const SecondsMax = ttl.SecondsMax
 
 // EntryOf returns the deadline of an item, or of a projection of its Fields. has is false if the
 // item has none. The error describes a value that is not epoch seconds, or is taken for a mistake
@@ -34,7 +31,7 @@ func (t *Table) EntryOf(item map[string]types.AttributeValue, now int64) (e arme
 		return armed.Entry{}, true, fmt.Errorf("an item lacks the table's key: %w", err)
 	}
 	e.Value, e.At, err = Deadline(v)
-	if err == nil && e.At <= now-fiveYears {
+	if err == nil && e.At <= now-ttl.TooOld {
 		err = fmt.Errorf("%s is more than five years in the past and is taken for a mistake", e.Value)
 	}
 	if err == nil && t.Version != "" {

@@ -120,6 +120,19 @@ func tableExpiries(expiries func() []TableExpiry) collector {
 	}
 }
 
+// suspicions collects the writes whose TTL value looks like a mistake. Their series end with the
+// table, and there are as many for a table as there are reasons.
+func suspicions(all func() []Suspicion) collector {
+	desc := newDesc("mayfly_ttl_suspicious_values_total",
+		"Writes whose TTL value looks like a mistake, such as milliseconds or a string: their items do not expire in time. Refused writes are not counted.",
+		"table", "reason")
+	return func(out scrape) {
+		for _, s := range all() {
+			out.counter(desc, float64(s.Writes), s.Table, s.Reason)
+		}
+	}
+}
+
 // damagedFiles collects the number of damaged files, and the parts of tables that they may hold.
 func damagedFiles(damaged func() []DamagedFile) collector {
 	count := newDesc("mayfly_damaged_files", "Table files with blocks that cannot be read.")

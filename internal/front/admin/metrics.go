@@ -34,6 +34,7 @@ type Sources struct {
 	Expiry   func() []TableExpiry // of every table
 	Held     func() []HeldStream  // of every stream that retains records for a consumer
 	HeldFull func() bool          // the retained records have reached their limit
+	Suspect  func() []Suspicion   // of every table with any
 }
 
 // Consumed is the units consumed of a table with its local indexes (Index is empty then), or of one
@@ -63,6 +64,12 @@ type HeldStream struct {
 // TableExpiry is how a table's items expire: Mode strict or aws, and the distribution and seed of
 // aws delays.
 type TableExpiry struct{ Table, Mode, Delay, Seed string }
+
+// Suspicion is the number of writes to a table whose TTL value looks like a mistake, by reason.
+type Suspicion struct {
+	Table, Reason string
+	Writes        int64
+}
 
 // Sample is one measured value of the store.
 type Sample struct {
@@ -140,6 +147,7 @@ func (m *Metrics) registerSources(s Sources) {
 	register(m.registry, s.Store, storeSamples)
 	register(m.registry, s.Held, heldStreams)
 	register(m.registry, s.Expiry, tableExpiries)
+	register(m.registry, s.Suspect, suspicions)
 }
 
 func (m *Metrics) gauge(name, help string, value func() float64) {

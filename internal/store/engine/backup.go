@@ -128,7 +128,7 @@ func (e *Engine) CreateBackup(ctx context.Context, namespace, table, name string
 // table. b is the row to set when the backup is complete. check may refuse the backup at its
 // instant; nil: it does not. The caller holds changing.
 func (e *Engine) beginBackup(b *BackupDesc, check func(now Instant) error, spaces ...byte) error {
-	b.Table.Units = nil
+	b.Table.Units, b.Table.Suspicions = nil, nil
 	for i := range b.Table.Indexes {
 		b.Table.Indexes[i].Units = nil
 	}

@@ -154,7 +154,7 @@ func TestRestart(t *testing.T) {
 		t.Errorf("it is %d, and was %d before the restart", d.Now(), now)
 	}
 	tab = d.reopened("events")
-	if diff := cmp.Diff(before, *tab.Desc(), cmp.AllowUnexported(Delay{}), cmpopts.IgnoreTypes(&Units{})); diff != "" {
+	if diff := cmp.Diff(before, *tab.Desc(), cmp.AllowUnexported(Delay{}), cmpopts.IgnoreTypes(&Units{}, &Suspicions{})); diff != "" {
 		t.Errorf("the description changed (-before +after):\n%s", diff)
 	}
 	if len(d.items(tab, Range{})) != 2 || len(d.items(tab, Range{Index: tab.Desc().Index("byG")})) != 1 {

@@ -36,8 +36,10 @@ type TableDesc struct {
 	Restore   RestoreDesc `json:",omitzero"`
 	History   HistoryDesc `json:",omitzero"` // for point-in-time recovery
 	// carried for the service; one for the table's life in this process
-	Units   *Units `json:"-"`
-	Version uint64 // raised by every change
+	Units *Units `json:"-"`
+	// likewise; nil in a description that is not of a table of this process, such as a backup's
+	Suspicions *Suspicions `json:"-"`
+	Version    uint64      // raised by every change
 }
 
 // KeySchema names the attributes of a key: one to eight in all, at least one of them in Partition.

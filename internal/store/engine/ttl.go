@@ -3,11 +3,11 @@ package engine
 import (
 	"github.com/mayflydb/mayfly/internal/invariant"
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
+	"github.com/mayflydb/mayfly/internal/ttl"
 )
 
-// fiveYears is the age from which a TTL value counts as a mistake and arms nothing: 5 × 365 days
-// (docs/spec/ttl.md §9).
-const fiveYears = Instant(5 * 365 * 24 * 60 * 60 * 1000)
+// fiveYears is the age from which a TTL value counts as a mistake and arms nothing.
+const fiveYears = Instant(ttl.TooOld)
 
 // headerFor returns the header of the item under a key, with its deadline under the table's present
 // TTL setting. now is the instant of the write, or of the enabling for an older item.

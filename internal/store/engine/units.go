@@ -1,6 +1,10 @@
 package engine
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/mayflydb/mayfly/internal/ttl"
+)
 
 // Units counts the capacity consumed of a table or an index since the process opened it. The
 // service defines a unit and counts. The engine passes the counters from one description to the
@@ -19,9 +23,28 @@ func (u *Units) Read() float64 { return float64(u.read.Load()) / 2 }
 // Written returns the write units counted so far.
 func (u *Units) Written() float64 { return float64(u.written.Load()) / 2 }
 
+// Suspicions counts the writes to a table whose TTL value looks like a mistake, since the process
+// opened the table. The engine keeps the counters as it keeps Units, so their memory and their
+// metrics end with the table.
+type Suspicions struct {
+	counts [ttl.Reasons]atomic.Int64
+	warned [ttl.Reasons]atomic.Uint64 // the TTL generation of the last warning, plus one; 0: none
+}
+
+// Add counts a write. It reports whether it is the first for its reason since the table was opened
+// or its TTL was changed, in which case the caller warns.
+func (s *Suspicions) Add(r ttl.Reason, generation uint32) (first bool) {
+	s.counts[r].Add(1)
+	mark := uint64(generation) + 1
+	return s.warned[r].Load() != mark && s.warned[r].Swap(mark) != mark
+}
+
+// Count returns the number of writes with a reason.
+func (s *Suspicions) Count(r ttl.Reason) int64 { return s.counts[r].Load() }
+
 // countUnits creates the counters of a table that has just been opened or created.
 func (d *TableDesc) countUnits() {
-	d.Units = &Units{}
+	d.Units, d.Suspicions = &Units{}, &Suspicions{}
 	for i := range d.Indexes {
 		d.Indexes[i].Units = &Units{}
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 	"github.com/mayflydb/mayfly/internal/store/engine"
 	"github.com/mayflydb/mayfly/internal/store/expr"
+	"github.com/mayflydb/mayfly/internal/ttl"
 )
 
 // actionKind is the kind of write that an action does.
@@ -36,6 +37,8 @@ type action struct {
 	rekeys  bool // the update writes to a key attribute of an index
 	deepens bool // the update writes inside an attribute, which can nest it deeper
 	write   engine.Write
+
+	mistake ttl.Reason // of the TTL value; set by bind for a put, and by decide for an update
 }
 
 // errKeyMismatch refuses a Key that does not match the schema.
@@ -55,6 +58,11 @@ func (a *action) bind(s *Service) error {
 	}
 	if err := a.checkSchema(); err != nil {
 		return err
+	}
+	if a.kind == actionPut {
+		if err := a.suspect(a.item, s.engine.Now()); err != nil {
+			return err
+		}
 	}
 	a.write = engine.Write{Table: t, Key: key, Decide: a.decide, ReadOld: a.needsOld()}
 	return nil
@@ -128,8 +136,8 @@ func indexKeyed(d *engine.TableDesc, attribute string) bool {
 
 // decide returns the new item for the stored one: nil to delete it, or old itself to leave it
 // unchanged. old is nil if there is no item. An error refuses the write. The engine calls decide
-// under the key's lock. It may run more than once, and has no side effects.
-func (a *action) decide(old dynamo.Item, _ engine.Instant) (dynamo.Item, error) {
+// under the key's lock. It may run more than once, and has no side effects besides a.mistake.
+func (a *action) decide(old dynamo.Item, now engine.Instant) (dynamo.Item, error) {
 	if a.condition != nil && !a.condition.Eval(old) {
 		return nil, a.conditionFailed(old)
 	}
@@ -139,7 +147,7 @@ func (a *action) decide(old dynamo.Item, _ engine.Instant) (dynamo.Item, error) 
 	case actionDelete:
 		return nil, nil
 	case actionUpdate:
-		return a.updated(old)
+		return a.updated(old, now)
 	default:
 		return old, nil
 	}
@@ -155,7 +163,7 @@ func (a *action) conditionFailed(old dynamo.Item) error {
 
 // updated returns the item after the update, or nil if there was none and the update only removes
 // attributes. It makes the checks that depend on the stored item.
-func (a *action) updated(old dynamo.Item) (dynamo.Item, error) {
+func (a *action) updated(old dynamo.Item, now engine.Instant) (dynamo.Item, error) {
 	if a.update == nil {
 		if old == nil {
 			old = a.item
@@ -173,9 +181,11 @@ func (a *action) updated(old dynamo.Item) (dynamo.Item, error) {
 	case a.deepens && item.Depth() > dynamo.MaxDepth:
 		return nil, invalid(msgNestedTooDeep)
 	case a.rekeys:
-		return item, a.updatedIndexKeys(item)
+		if err := a.updatedIndexKeys(item); err != nil {
+			return nil, err
+		}
 	}
-	return item, nil
+	return item, a.suspect(item, now)
 }
 
 // writes reports whether the update writes to an attribute.

@@ -28,6 +28,7 @@ func (s *Service) BatchWriteItem(ctx context.Context, in *BatchWriteItemInput) (
 	if err := s.engine.Write(ctx, writesOf(actions)...); err != nil {
 		return nil, apiError(err, "")
 	}
+	s.noteMistakes(actions...)
 	out := &BatchWriteItemOutput{Capacity: writesCapacity(actions, meters{mode: mode}, 1)}
 	if in.ReturnItemCollectionMetrics.V == collectionSize {
 		out.Collections = collectionsOf(actions)

@@ -92,3 +92,19 @@ func BenchmarkScan(b *testing.B) {
 		}
 	}
 }
+
+// A put with a TTL value, which is judged.
+func BenchmarkPutItemTTL(b *testing.B) {
+	s := benchTable(b)
+	enable := UpdateTimeToLiveInput{TableName: Some("Counters"), Present: true, Enabled: Some(true), Attribute: Some("ttl")}
+	if _, err := s.UpdateTimeToLive(ctx, &enable); err != nil {
+		b.Fatal(err)
+	}
+	in := WriteInput{TableName: Some("Counters"), Item: arg(`{"id":{"S":"1"},"n":{"N":"1"},"name":{"S":"some text of some length"},"ttl":{"N":"1999999999"}}`)}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := s.PutItem(ctx, &in); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

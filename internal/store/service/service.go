@@ -59,7 +59,7 @@ type Options struct {
 	// Bucket returns the store of a bucket for exports and imports, or bulk.ErrNoBucket. Default: it
 	// knows none.
 	Bucket func(ctx context.Context, name string) (objects.Store, error)
-	Logger *slog.Logger // of exports and imports; nil: none
+	Logger *slog.Logger // of exports, imports and TTL values that look like mistakes; nil: none
 
 	// SwitchedOff is called when a table's stream or TTL was disabled or the table was deleted:
 	// after the change is durable, before the answer. It must be quick and safe for concurrent use.
@@ -80,6 +80,7 @@ type Options struct {
 type Service struct {
 	engine   *engine.Engine
 	bulk     *bulk.Runner
+	log      *slog.Logger
 	region   string
 	account  string
 	tables   string // the beginning of all ARNs of tables
@@ -112,6 +113,7 @@ func New(o Options) *Service {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	s.log = o.Logger
 	s.bulk = bulk.New(bulk.Options{Engine: o.Engine, Namespace: namespace, Bucket: o.Bucket, TableARN: s.tableARN, Logger: o.Logger})
 	if s.off == nil {
 		s.off = func(string) {}

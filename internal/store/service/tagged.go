@@ -15,6 +15,7 @@ const (
 	tagExpiry = "mayfly:expiry"       // strict or aws
 	tagDelay  = "mayfly:expiry-delay" // a distribution of delays, for aws
 	tagSeed   = "mayfly:expiry-seed"  // a number, for aws
+	tagCheck  = "mayfly:ttl-check"    // warn, refuse or off: what to do about TTL values that look like mistakes
 	tagShards = "mayfly:shards"       // the number of shards of the next stream that is enabled
 )
 
@@ -51,6 +52,10 @@ func setByTag(to *tagged, key, value string) error {
 			return invalid("The value of the tag " + key + " is a whole number from 0 to 18446744073709551615, and not: " + value)
 		}
 		x.Seed = seed
+	case key == tagCheck:
+		if value != checkWarn && value != checkRefuse && value != checkOff {
+			return invalid("The value of the tag " + key + " is warn, refuse or off, and not: " + value)
+		}
 	case key == tagShards:
 		shards, err := strconv.ParseUint(value, 10, 8)
 		if err != nil || shards < 1 || shards > shardsMax {
@@ -58,7 +63,7 @@ func setByTag(to *tagged, key, value string) error {
 		}
 		to.shards = int(shards)
 	case strings.HasPrefix(key, tagPrefix):
-		return invalid("Tag Keys with the prefix " + tagPrefix + " are " + tagExpiry + ", " + tagDelay + ", " + tagSeed + " and " + tagShards + ", and not: " + key)
+		return invalid("Tag Keys with the prefix " + tagPrefix + " are " + tagExpiry + ", " + tagDelay + ", " + tagSeed + ", " + tagShards + " and " + tagCheck + ", and not: " + key)
 	}
 	return nil
 }

@@ -40,6 +40,7 @@ func (s *Service) TransactWriteItems(ctx context.Context, in *TransactWriteItems
 		}
 		return nil, transactError(err, actions, token)
 	}
+	s.noteMistakes(actions...)
 	return transactOutput(actions, in, mode), nil
 }
 

@@ -31,6 +31,7 @@ func (s *Service) writeOne(ctx context.Context, a *action, returnValues, capacit
 		return nil, a.outcome(err)
 	}
 	a.countWrite(1)
+	s.noteMistakes(a)
 	out := &WriteOutput{Attributes: a.returned(returnValues)}
 	if mode.asked() {
 		m := meter{given: a.ref.given, mode: mode}
