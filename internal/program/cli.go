@@ -26,9 +26,11 @@ type commands struct {
 	Healthcheck healthcheckCommand `cmd:"" group:"Server" help:"Report whether a running server is ready, for probes of containers."`
 	Policy      policyCommand      `cmd:"" group:"Server" help:"Explain what the access keys of a server may do."`
 
-	Export exportCommand `cmd:"" group:"Data" help:"Export a table as Amazon's exports to S3 do, to a directory or a bucket."`
-	Import importCommand `cmd:"" group:"Data" help:"Import an export, or files of DynamoDB JSON or CSV, into a table."`
-	Copy   copyCommand   `cmd:"" group:"Data" help:"Copy a table to another endpoint, or under another name."`
+	Export  exportCommand  `cmd:"" group:"Data" help:"Export a table as Amazon's exports to S3 do, to a directory or a bucket."`
+	Import  importCommand  `cmd:"" group:"Data" help:"Import an export, or files of DynamoDB JSON or CSV, into a table."`
+	Copy    copyCommand    `cmd:"" group:"Data" help:"Copy a table to another endpoint, or under another name."`
+	Doctor  doctorCommand  `cmd:"" group:"Data" help:"Find TTL values by which items never expire, and see when the others do."`
+	Explain explainCommand `cmd:"" group:"Data" help:"Explain why an item does or does not expire, and when."`
 
 	Clock clockCommand `cmd:"" group:"Server" help:"Show, freeze, set, advance and speed up the clock of a server, for tests."`
 	Reset resetCommand `cmd:"" group:"Server" help:"Empty a server between tests, and put its clock back to the start."`

@@ -48,24 +48,24 @@ const Reasons = int(reasons)
 
 // texts has the name of each reason in metrics and reports, what is wrong, and the remedy.
 var texts = [Reasons]struct{ name, why, fix string }{
-	Good:         {"good", "it is a deadline", ""},
-	Milliseconds: {"milliseconds", "it looks like milliseconds", "divide it by 1,000: TTL is in seconds"},
-	Microseconds: {"microseconds", "it looks like microseconds", "divide it by 1,000,000: TTL is in seconds"},
-	Nanoseconds:  {"nanoseconds", "it looks like nanoseconds", "divide it by 1,000,000,000: TTL is in seconds"},
-	TooFar:       {"too_far", "it is after the year 5138", "write seconds since 1970"},
-	Negative:     {"not_positive", "it is not after 1970", "write seconds since 1970, or leave the attribute out if the item is to stay"},
-	Past:         {"five_years_past", "it is more than five years in the past, so it never counts", "write seconds since 1970, which is now plus the lifetime, and not the lifetime alone"},
-	String:       {"string", "it is a string", "write a number: {\"N\":\"…\"}"},
-	Type:         {"type", "it is not a number", "write a number: {\"N\":\"…\"}"},
-	Nested:       {"nested", "it is inside a map, where TTL does not look", "write it as an attribute of the item itself"},
-	Case:         {"name_case", "the attribute's name differs in upper and lower case", "write the name exactly as the table's TTL has it"},
-	Absent:       {"absent", "the item has no such attribute", ""},
+	Good:         {"good", "is a deadline", ""},
+	Milliseconds: {"milliseconds", "looks like milliseconds", "divide it by 1,000: TTL is in seconds"},
+	Microseconds: {"microseconds", "looks like microseconds", "divide it by 1,000,000: TTL is in seconds"},
+	Nanoseconds:  {"nanoseconds", "looks like nanoseconds", "divide it by 1,000,000,000: TTL is in seconds"},
+	TooFar:       {"too_far", "is after the year 5138", "write seconds since 1970"},
+	Negative:     {"not_positive", "is not after 1970", "write seconds since 1970, or leave the attribute out if the item is to stay"},
+	Past:         {"five_years_past", "is more than five years in the past, so it never counts", "write seconds since 1970, which is now plus the lifetime, and not the lifetime alone"},
+	String:       {"string", "is a string", "write a number: {\"N\":\"…\"}"},
+	Type:         {"type", "is not a number", "write a number: {\"N\":\"…\"}"},
+	Nested:       {"nested", "is inside a map, where TTL does not look", "write it as an attribute of the item itself"},
+	Case:         {"name_case", "has a name that differs in upper and lower case", "write the name exactly as the table's TTL has it"},
+	Absent:       {"absent", "is absent", ""},
 }
 
 // String returns the reason's name, such as "milliseconds".
 func (r Reason) String() string { return texts[r].name }
 
-// Why returns the mistake as a clause about the value, such as "it looks like milliseconds".
+// Why returns what is wrong, as a predicate of the value: "looks like milliseconds".
 func (r Reason) Why() string { return texts[r].why }
 
 // Fix returns the remedy in the imperative, or "" if there is no mistake.

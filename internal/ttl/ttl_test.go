@@ -10,7 +10,6 @@ const now = 1_767_225_600_000 // 2026-01-01
 
 // Each number is judged as the unit that its writer meant.
 func TestOfNumber(t *testing.T) {
-	const second = now / 1000
 	for _, c := range []struct {
 		number string
 		want   Reason

@@ -42,7 +42,7 @@ func (a *action) suspect(item dynamo.Item, now engine.Instant) error {
 		return nil
 	}
 	if check == checkRefuse {
-		return invalid(invalidValues + "The TTL attribute " + name + " is not a deadline: " + reason.Why() + "; " + reason.Fix() +
+		return invalid(invalidValues + "The value of the TTL attribute " + name + " " + reason.Why() + "; " + reason.Fix() +
 			" (the table's tag " + tagCheck + " is " + checkRefuse + ")")
 	}
 	a.mistake = reason
@@ -113,7 +113,7 @@ func (s *Service) noteMistakes(actions ...*action) {
 			continue
 		}
 		s.log.Warn("a TTL value looks like a mistake, and its item will not expire in time; further ones with this reason are only counted",
-			"table", a.desc.Name, "attribute", a.desc.TTL.Attribute, "reason", a.mistake.String(), "why", a.mistake.Why(), "key", keyLogged(a.desc, a.item),
+			"table", a.desc.Name, "attribute", a.desc.TTL.Attribute, "reason", a.mistake.String(), "why", "the value "+a.mistake.Why(), "key", keyLogged(a.desc, a.item),
 			"next", a.mistake.Fix()+"; list all with: mayfly doctor --table "+a.desc.Name)
 	}
 }

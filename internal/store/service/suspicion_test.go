@@ -110,7 +110,7 @@ func TestSuspiciousValues(t *testing.T) {
 			lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 			equal(t, "lines", len(lines), len(want))
 			equal(t, "the first line", lines[0], `level=WARN msg="a TTL value looks like a mistake, and its item will not expire in time; further ones with this reason are only counted" `+
-				`table=Counters attribute=expires reason=milliseconds why="it looks like milliseconds" key="{\"id\":{\"S\":\"item-5\"}}" `+
+				`table=Counters attribute=expires reason=milliseconds why="the value looks like milliseconds" key="{\"id\":{\"S\":\"item-5\"}}" `+
 				`next="divide it by 1,000: TTL is in seconds; list all with: mayfly doctor --table Counters"`)
 
 			d.mustTag(table, "mayfly:ttl-check", "refuse")
@@ -161,7 +161,7 @@ func TestSuspiciousValuesRefused(t *testing.T) {
 	table := d.counters()
 	d.setTTL(table, "expires", true)
 	d.mustTag(table, "mayfly:ttl-check", "refuse")
-	const message = "One or more parameter values were invalid: The TTL attribute expires is not a deadline: it looks like milliseconds; divide it by 1,000: TTL is in seconds (the table's tag mayfly:ttl-check is refuse)"
+	const message = "One or more parameter values were invalid: The value of the TTL attribute expires looks like milliseconds; divide it by 1,000: TTL is in seconds (the table's tag mayfly:ttl-check is refuse)"
 	const bad = `"expires":{"N":"1767225700000"}`
 	put := arg(`{"id":{"S":"a"},` + bad + `}`)
 	_, err := d.PutItem(ctx, &WriteInput{TableName: Some(table), Item: put})

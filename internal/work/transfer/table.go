@@ -51,7 +51,8 @@ type Described struct {
 	Table
 	ARN, ID     string // the id is empty if the endpoint has none
 	Created     time.Time
-	Items, Size int64 // estimates: DynamoDB updates them every six hours
+	Items, Size int64                // estimates: DynamoDB updates them every six hours
+	Stream      types.StreamViewType // empty: off
 }
 
 // Same reports whether two descriptions are of the same table, also under two addresses. Tables
@@ -80,6 +81,9 @@ func (s Side) Describe(ctx context.Context) (d Described, err error) {
 	d.BillingMode = types.BillingModeProvisioned
 	if t.BillingModeSummary != nil {
 		d.BillingMode = cmp.Or(t.BillingModeSummary.BillingMode, d.BillingMode)
+	}
+	if t.StreamSpecification != nil && aws.ToBool(t.StreamSpecification.StreamEnabled) {
+		d.Stream = t.StreamSpecification.StreamViewType
 	}
 	provisioned := d.BillingMode == types.BillingModeProvisioned
 	d.ProvisionedThroughput = throughput(provisioned, t.ProvisionedThroughput)

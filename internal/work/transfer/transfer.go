@@ -78,6 +78,7 @@ type Scan struct {
 	Side
 	Segments   int
 	Consistent bool
+	Page       int // most items of a page; 0: as many as fit in 1 MB
 }
 
 // Segment reads a segment of the table. It begins behind a key, or with the first item if start is
@@ -87,7 +88,11 @@ func (s Scan) Segment(ctx context.Context, number int, start attr.Item, page fun
 	if s.Segments > 1 {
 		in.Segment, in.TotalSegments = aws.Int32(int32(number)), aws.Int32(int32(s.Segments))
 	}
-	if most := s.Rate.page(s.Segments); most > 0 {
+	most := s.Rate.page(s.Segments)
+	if page := int32(s.Page); page > 0 && (most == 0 || page < most) {
+		most = page
+	}
+	if most > 0 {
 		in.Limit = &most
 	}
 	for {
