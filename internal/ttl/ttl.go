@@ -46,7 +46,7 @@ const (
 // Reasons is the number of reasons, for arrays with an element for each.
 const Reasons = int(reasons)
 
-// texts has the name of each reason in metrics and reports, what is wrong, and the remedy.
+// texts has the name of each reason in metrics and reports, the fault, and the remedy.
 var texts = [Reasons]struct{ name, why, fix string }{
 	Good:         {"good", "is a deadline", ""},
 	Milliseconds: {"milliseconds", "looks like milliseconds", "divide it by 1,000: TTL is in seconds"},
@@ -65,7 +65,7 @@ var texts = [Reasons]struct{ name, why, fix string }{
 // String returns the reason's name, such as "milliseconds".
 func (r Reason) String() string { return texts[r].name }
 
-// Why returns what is wrong, as a predicate of the value: "looks like milliseconds".
+// Why returns the fault as a predicate of the value: "looks like milliseconds".
 func (r Reason) Why() string { return texts[r].why }
 
 // Fix returns the remedy in the imperative, or "" if there is no mistake.
