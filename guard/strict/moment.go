@@ -6,11 +6,11 @@ import (
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
+	"github.com/mayflydb/mayfly/internal/ttl"
 )
 
-// fiveYears is the age in ms from which a deadline is taken for a mistake: 5 × 365 days, as in
-// internal/store/engine.
-const fiveYears = 5 * 365 * 24 * 60 * 60 * 1000
+// fiveYears is the age in ms from which a deadline is taken for a mistake.
+const fiveYears = ttl.TooOld
 
 // moment is the instant at which a request is judged, in ms since the epoch.
 type moment int64

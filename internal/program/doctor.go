@@ -10,6 +10,9 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"golang.org/x/term"
 
 	"github.com/mayflydb/mayfly/internal/ttl"
@@ -86,7 +89,7 @@ func (c doctorCommand) Run(ctx context.Context, s streams) error {
 	}
 	attribute := cmp.Or(c.Attribute, table.TimeToLiveAttribute)
 	if attribute == "" {
-		return misused(fmt.Errorf("table %q has no TTL", c.Table), "name the attribute that is to be its deadline: --attribute expires")
+		return misused(fmt.Errorf("table %q has no TTL", c.Table), "name the attribute that is to be its deadline: --attribute %s", c.candidate(ctx, side, e))
 	}
 	r := &doctorReport{
 		Table: c.Table, Attribute: attribute, TTLAttribute: table.TimeToLiveAttribute, Stream: string(table.Stream), Billing: string(table.BillingMode),
@@ -109,6 +112,33 @@ func (c doctorCommand) Run(ctx context.Context, s streams) error {
 		return fmt.Errorf("table %q has %s with a TTL value that is a mistake", c.Table, counted(int(n), "item"))
 	}
 	return err
+}
+
+// candidate returns the attribute that has most numbers that look like instants, in the first items
+// of the table, or an example of a name.
+func (c doctorCommand) candidate(ctx context.Context, side transfer.Side, e *endpoint) string {
+	out, err := side.DB.Scan(ctx, &dynamodb.ScanInput{TableName: &c.Table, Limit: aws.Int32(100)})
+	if err != nil {
+		return "expires"
+	}
+	now, seen := e.now(ctx).UnixMilli(), map[string]int{}
+	best := "expires"
+	for _, item := range out.Items {
+		for name, v := range item {
+			n, isNumber := v.(*types.AttributeValueMemberN)
+			if !isNumber {
+				continue
+			}
+			if _, reason := ttl.Deadline(n.Value, now); reason != ttl.Good && reason != ttl.Milliseconds {
+				continue
+			}
+			seen[name]++
+			if most := seen[best]; seen[name] > most || seen[name] == most && name < best {
+				best = name
+			}
+		}
+	}
+	return best
 }
 
 func (c doctorCommand) check() error {
