@@ -298,13 +298,13 @@ func (r *reader) serve(b block) {
 	r.Helper()
 	r.stopServer()
 	args := strings.Fields(b.text)
-	if len(args) < 2 || args[0] != "mayfly" || args[1] != "serve" {
+	if len(args) < 2 || args[0] != "mayfly" || args[1] != "serve" && !strings.HasPrefix(args[1], "-") { // flags alone are DynamoDB Local's
 		r.Fatalf("%s: not a mayfly serve: %s", b.where, b.text)
 	}
 	if slices.Contains(args, "--port") {
 		r.Fatalf("%s: pages run at the same time, so none may name the port of its server", b.where)
 	}
-	server, err := startServer(r.dir, nil, args[2:]...)
+	server, err := startPrinting(r.dir, nil, append(args[1:], "--port", "0")...)
 	if err != nil {
 		r.Fatalf("%s: %v", b.where, err)
 	}

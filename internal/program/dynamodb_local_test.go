@@ -60,8 +60,7 @@ func TestDynamoDBLocalFlags(t *testing.T) {
 	}
 }
 
-// A client as the one of DynamoDB Local's users finds what it expects: from the health check to the
-// states of a table.
+// A client of DynamoDB Local finds what it expects, from the health check to a table's states.
 func TestDynamoDBLocalServer(t *testing.T) {
 	dir := t.TempDir()
 	s, err := startPrinting(dir, os.Environ(), "-Djava.library.path=./DynamoDBLocal_lib", "-jar", "DynamoDBLocal.jar", "-port", "0", "-dbPath", ".", "-delayTransientStatuses", "--ready-file", "ready.json")
