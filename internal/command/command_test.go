@@ -41,7 +41,7 @@ type makeCommand struct {
 	More    []string          `arg:"" optional:"" help:"Further names."`
 	Count   int               `help:"How many." short:"n" default:"10"`
 	MaxWCU  float64           `help:"Units."`
-	MaxAge  time.Duration     `help:"Age." default:"1m"`
+	MaxAge  time.Duration     `help:"Age." default:"1m" was:"ttl"`
 	Since   time.Time         `help:"Start." placeholder:"TIME"`
 	Kind    string            `help:"Kind." enum:"a,b" default:"a"`
 	Tables  []string          `help:"Tables." placeholder:"NAME"`
@@ -129,6 +129,7 @@ func TestParseRefuses(t *testing.T) {
 		"watch":                               "missing flag: --table=NAME | set --table or TEST_TABLE",
 		"watch stop now":                      `unexpected argument "now" | test watch stop --help`,
 		"make x --cuont 3":                    "unknown flag --cuont | did you mean --count?",
+		"make x --ttl 3":                      "unknown flag --ttl | did you mean --max-age?",
 		"make x --hlep":                       "unknown flag --hlep | did you mean --help?",
 		"make x -port 3":                      "unknown flag -port | did you mean --port?",
 		"make x --secrex 3":                   "unknown flag --secrex | test make --help",

@@ -27,6 +27,7 @@
 //	negatable      of a switch: --no-name exists too
 //	sep            "none": a value of a slice may contain commas
 //	xor            a name: at most one of the flags with this name may be set; if they are required, exactly one
+//	was            an earlier name of the flag; the error for it suggests the flag
 //	hidden         --help leaves it out
 //	secret         Exposed returns the flag if the command line sets it
 //

@@ -105,6 +105,9 @@ func (c *Command) unknownFlag(typed string) error {
 		names = append(names, "version")
 	}
 	for _, f := range c.Flags {
+		if was := f.tag.Get("was"); was != "" && typed == "--"+was {
+			return usage("unknown flag %s", typed).suggest(c, []string{"--" + f.Name})
+		}
 		if !f.Hidden {
 			names = append(names, f.Name)
 		}

@@ -85,7 +85,7 @@ func (f ownTableFlags) tables(leases, deadlines string) (guard.Tables, error) {
 }
 
 // optionFlags maps the guard's and the server's options to flags that have other names.
-var optionFlags = map[string]string{"DB": "endpoint", "Credentials": "access-key", "IndexName": "index", "Role": "scheduler-role", "DeadLetters": "scheduler-queue", "Version": "version-attribute", "LocalClock": "endpoint-clock", "AllowHosts": "allow-host",
+var optionFlags = map[string]string{"DB": "endpoint", "Credentials": "access-key", "IndexName": "index", "Role": "scheduler-role", "DeadLetters": "scheduler-queue", "Version": "version-attribute", "LocalClock": "endpoint-clock", "AllowHosts": "allow-host", "To": "until",
 	"Tables.Leases": "leases-table", "Tables.Deadlines": "deadlines-table", "Tables.Tags": "own-table-tags", "Tables.KMSKey": "own-table-kms-key", "Tables.ReadUnits": "own-table-billing", "Tables.WriteUnits": "own-table-billing",
 }
 

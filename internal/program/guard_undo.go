@@ -18,8 +18,8 @@ type guardUndoCommand struct {
 	Journal string `arg:"" name:"dir" help:"Directory or s3://bucket/prefix of mayfly guard run --undo."`
 	Table   string `help:"Table whose items are put back." required:"" placeholder:"NAME"`
 	From    string `help:"Begin of the removals: 2030-01-01T12:00:00, 2030-01-01 or an RFC 3339 time." required:"" placeholder:"TIME"`
-	To      string `help:"End of the removals, exclusive: such a time, or now." default:"now" placeholder:"TIME"`
-	Zone    string `help:"Time zone of --from and --to." default:"UTC"`
+	Until   string `was:"to" help:"End of the removals, exclusive: such a time, or now." default:"now" placeholder:"TIME"`
+	Zone    string `help:"Time zone of --from and --until." default:"UTC"`
 	TTL     string `name:"ttl" help:"TTL of the items that are put back: keep, remove, or +24h for that time from now on. Required without --dry-run: with the old TTL they would soon be removed again." placeholder:"TTL"`
 
 	MaxWCU float64 `name:"max-wcu" help:"Most write units a second." default:"500"`
@@ -32,7 +32,7 @@ type guardUndoCommand struct {
 func (guardUndoCommand) Help() string {
 	return `Examples:
 
-    mayfly guard undo --endpoint aws --table orders --from 2030-01-01T12:00:00 --to 2030-01-01T12:20:00 --dry-run /data/removed
+    mayfly guard undo --endpoint aws --table orders --from 2030-01-01T12:00:00 --until 2030-01-01T12:20:00 --dry-run /data/removed
     mayfly guard undo --endpoint aws --table orders --from 2030-01-01T12:00:00 --ttl +24h s3://backup/removed
 
 It puts back the items that mayfly guard run --undo has removed in that time, each in its last state. An item whose key is in
@@ -97,7 +97,7 @@ func (c guardUndoCommand) options() (o guard.PutBackOptions, err error) {
 	if o.From, err = readBound("--from", c.From, zone, clock); err != nil {
 		return o, err
 	}
-	if o.To, err = readBound("--to", c.To, zone, clock); err != nil {
+	if o.To, err = readBound("--until", c.Until, zone, clock); err != nil {
 		return o, err
 	}
 	extend, is := strings.CutPrefix(c.TTL, "+")

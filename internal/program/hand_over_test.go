@@ -26,7 +26,7 @@ func needFull(t *testing.T) map[string][]string {
 		"mayfly lifecycle needs":            {"__complete", "lifecycle", ""},
 		"mayfly series":                     {"--endpoint", "http://127.0.0.1:1", "--json=true", "series", "latest", "weather"},
 		"an archive of Parquet files needs": {"guard", "run", "--table", "t", "--archive", "parquet:" + t.TempDir(), "--endpoint", "http://127.0.0.1:1"},
-		"a journal in a bucket":             {"guard", "undo", "s3://bucket/prefix", "--table", "t", "--from", "2030-01-01", "--to", "2030-01-02", "--ttl", "keep", "--endpoint", "http://127.0.0.1:1"},
+		"a journal in a bucket":             {"guard", "undo", "s3://bucket/prefix", "--table", "t", "--from", "2030-01-01", "--until", "2030-01-02", "--ttl", "keep", "--endpoint", "http://127.0.0.1:1"},
 	}
 	for _, kind := range []string{"aws: {}", "kafka: {}", "nats: {}", "rabbitmq: {}"} {
 		file := filepath.Join(t.TempDir(), "targets.yaml")

@@ -19,9 +19,9 @@ type seriesRangeCommand struct {
 	seriesFlags
 	Device  string   `arg:"" help:"The device."`
 	From    string   `help:"Begin of the range: 2030-01-01T12:00:00, 2030-01-01 or an RFC 3339 time. Default: the first sample." placeholder:"TIME"`
-	To      string   `help:"End of the range, exclusive. Default: after the last sample." placeholder:"TIME"`
-	Last    span     `help:"The time up to now, such as 7d, instead of --from and --to." placeholder:"TIME"`
-	Zone    string   `help:"Time zone of --from and --to, and of days in --every 1d." default:"UTC"`
+	Until   string   `was:"to" help:"End of the range, exclusive. Default: after the last sample." placeholder:"TIME"`
+	Last    span     `help:"The time up to now, such as 7d, instead of --from and --until." placeholder:"TIME"`
+	Zone    string   `help:"Time zone of --from and --until, and of days in --every 1d." default:"UTC"`
 	Metric  []string `help:"Metrics to show. Default: all." placeholder:"NAME,…"`
 	Every   span     `help:"Roll up into buckets of 1m, 1h, 1d or another length: count, minimum, maximum and mean." placeholder:"TIME"`
 	Newest  bool     `help:"Newest first."`
@@ -38,7 +38,7 @@ func (seriesRangeCommand) Help() string {
 	return `Examples:
 
     mayfly series range weather roof --last 1d
-    mayfly series range weather roof --from 2030-01-01 --to 2030-02-01 --every 1d
+    mayfly series range weather roof --from 2030-01-01 --until 2030-02-01 --every 1d
     mayfly series range weather roof --newest --limit 10 --format json
     mayfly series range weather roof --metric temperature --format plot
     mayfly series range weather roof --every 1d --format svg >year.svg`
@@ -113,20 +113,20 @@ func (c seriesRangeCommand) query(now time.Time) (q timeseries.Query, zone *time
 		return q, nil, err
 	}
 	q = timeseries.Query{Device: c.Device, Metrics: c.Metric, Newest: c.Newest, After: c.After}
-	if c.Last > 0 && (c.From != "" || c.To != "") {
-		return q, nil, misused(errors.New("--last cannot be used with --from or --to"), "")
+	if c.Last > 0 && (c.From != "" || c.Until != "") {
+		return q, nil, misused(errors.New("--last cannot be used with --from or --until"), "")
 	}
 	if q.From, err = readBound("--from", c.From, zone, func() time.Time { return now }); err != nil {
 		return q, nil, err
 	}
-	if q.To, err = readBound("--to", c.To, zone, func() time.Time { return now }); err != nil {
+	if q.To, err = readBound("--until", c.Until, zone, func() time.Time { return now }); err != nil {
 		return q, nil, err
 	}
 	if c.Last > 0 {
 		q.From = now.Add(-time.Duration(c.Last))
 	}
 	if !q.From.IsZero() && !q.To.IsZero() && q.To.Before(q.From) {
-		return q, nil, misused(fmt.Errorf("--to %s is before --from %s", c.To, c.From), "")
+		return q, nil, misused(fmt.Errorf("--until %s is before --from %s", c.Until, c.From), "")
 	}
 	if c.Every > 0 && c.After != "" {
 		return q, nil, misused(errors.New("--after cannot be used with --every"), "use --from instead")
