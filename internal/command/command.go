@@ -20,7 +20,8 @@ import (
 type Program struct {
 	Name string
 	Help string // a sentence
-	// prefix of environment variables: with "MAYFLY" the flag --max-age is also MAYFLY_MAX_AGE
+	// prefix of environment variables: with "MAYFLY" the flag --max-age of make is also
+	// MAYFLY_MAKE_MAX_AGE
 	Env string
 	Out io.Writer
 	Err io.Writer
@@ -37,6 +38,7 @@ type Command struct {
 
 	arguments []*Parameter
 	group     string // the heading under which the program's help lists it
+	short     bool   // environment variables without its name set its flags too
 	standard  *Command
 	fields    reflect.Value // its struct
 	filled    bool          // with the struct's fields
@@ -137,6 +139,7 @@ func (c *Command) addFields(fields reflect.Value) {
 		case has(f.Tag, "cmd"):
 			child := newCommand(c.line, name, p.Help, field)
 			child.group = f.Tag.Get("group")
+			child.short = f.Tag.Get("env") == "short"
 			c.Children = append(c.Children, child)
 			c.cobra.AddCommand(child.cobra)
 			if f.Tag.Get("default") == "withargs" {

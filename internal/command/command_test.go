@@ -19,11 +19,11 @@ func (u *upper) UnmarshalText(text []byte) error {
 }
 
 type common struct {
-	Zone string `help:"Zone." default:"UTC"`
+	Zone string `env:"zone,clock" help:"Zone." default:"UTC"`
 }
 
 type tree struct {
-	Make  makeCommand `cmd:"" group:"Work" help:"Make things."`
+	Make  makeCommand `cmd:"" env:"short" group:"Work" help:"Make things."`
 	Watch struct {
 		Run  watchCommand `cmd:"" default:"withargs" help:"Watch."`
 		Stop struct{}     `cmd:"" help:"Stop."`
@@ -126,7 +126,7 @@ func TestParseRefuses(t *testing.T) {
 		"watch sotp":                          `unknown command "sotp" | did you mean test watch stop?`,
 		"watch nothing --table t":             `unknown command "nothing" | test watch --help`,
 		"make":                                "missing argument <name> | test make --help",
-		"watch":                               "missing flag: --table=NAME | set --table or TEST_TABLE",
+		"watch":                               "missing flag: --table=NAME | set --table or TEST_WATCH_RUN_TABLE",
 		"watch stop now":                      `unexpected argument "now" | test watch stop --help`,
 		"make x --cuont 3":                    "unknown flag --cuont | did you mean --count?",
 		"make x --ttl 3":                      "unknown flag --ttl | did you mean --max-age?",
@@ -152,7 +152,7 @@ func TestParseRefuses(t *testing.T) {
 		"help nothing":                        `unknown command "nothing" | test --help`,
 		"help watch sotp":                     `unknown command "sotp" | did you mean test watch stop?`,
 		"completion tcsh":                     `no completions for shell "tcsh" | use one of bash, zsh, fish, powershell`,
-		"call":                                "missing flag: --table=NAME or --stream=ARN | set --table or TEST_TABLE, or --stream or TEST_STREAM",
+		"call":                                "missing flag: --table=NAME or --stream=ARN | set --table or TEST_CALL_TABLE, or --stream or TEST_CALL_STREAM",
 		"call --table t --stream s":           "--table and --stream cannot be used together | ",
 		"make x --config /nowhere/it":         "config file: open /nowhere/it: no such file or directory | ",
 	} {
@@ -167,12 +167,15 @@ func TestParseRefuses(t *testing.T) {
 // Command line, environment, file, default: each ranks above those behind it.
 func TestRanks(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.yaml")
-	text := "count: 1\nmax-wcu: 1.5\ntables: [a, b]\ntag: {k: v}\nquiet: true\nzone: file\nsince: 2030-01-01\nmax-age: 2w\n"
+	text := "count: 1\nmax-wcu: 1.5\ntables: [a, b]\ntag: {k: v}\nquiet: true\nzone: file\nsince: 2030-01-01\nmax-age: 1w\n"
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("TEST_CONFIG", path)
 	t.Setenv("TEST_COUNT", "2")
+	t.Setenv("TEST_MAX_AGE", "3w")
+	t.Setenv("TEST_MAKE_MAX_AGE", "2w") // overrides the short form
+	t.Setenv("TEST_CLOCK", "later than TEST_ZONE")
 	t.Setenv("TEST_ZONE", "environment")
 	t.Setenv("TEST_MAX_WCU", "") // as if it were not there
 	got, _, err := parse(t, "make", "x", "--count", "3")
@@ -255,7 +258,7 @@ Flags:
 		}
 	}
 	_, out, _ := parse(t, "make", "--help")
-	for _, want := range []string{"-n, --count=10", "--[no-]bisect ", "--max-age=1m ", `--kind="a" `, "--tables=NAME,... ", "--pattern=PATTERN ", "--tag=KEY=VALUE ", "How many ($TEST_COUNT)."} {
+	for _, want := range []string{"-n, --count=10", "--[no-]bisect ", "--max-age=1m ", `--kind="a" `, "--tables=NAME,... ", "--pattern=PATTERN ", "--tag=KEY=VALUE ", "How many ($TEST_MAKE_COUNT)."} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in %s", want, out)
 		}

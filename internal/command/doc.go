@@ -8,7 +8,7 @@
 //
 //	type serve struct {
 //		Config command.File `help:"File that sets any of these flags." placeholder:"FILE"`
-//		Port   int          `help:"Port to listen on." default:"8000"` // --port, and MAYFLY_PORT
+//		Port   int          `help:"Port to listen on." default:"8000"` // --port, and MAYFLY_SERVE_PORT
 //		Name   string       `arg:"" help:"What to serve."`
 //	}
 //
@@ -25,6 +25,8 @@
 //	required       the flag must be set
 //	short          one letter
 //	negatable      of a switch: --no-name exists too
+//	env            of a flag: further environment variables, without the prefix, separated by commas; --help names
+//	               the first. "short" of a command: variables without its name, such as MAYFLY_PORT, set its flags too
 //	sep            "none": a value of a slice may contain commas
 //	xor            a name: at most one of the flags with this name may be set; if they are required, exactly one
 //	was            an earlier name of the flag; the error for it suggests the flag

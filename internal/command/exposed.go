@@ -31,7 +31,7 @@ func (c *Command) Exposed() (all []Exposed) {
 		if f.from != fromLine || f.field.IsZero() || !isSecret && !hasPassword {
 			continue
 		}
-		instead := f.Env + " in the environment"
+		instead := f.env + " in the environment"
 		if file != "" {
 			instead += fmt.Sprintf(file, f.Name)
 		}

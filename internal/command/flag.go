@@ -16,7 +16,7 @@ import (
 
 // addFlag adds a flag to the command line, and sets its field to the default.
 func (c *Command) addFlag(f *Parameter) {
-	f.Env = c.line.Env + "_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+	c.nameVariables(f)
 	f.Hidden = has(f.tag, "hidden")
 	c.Flags = append(c.Flags, f)
 	if f.standard() != "" {
@@ -33,6 +33,31 @@ func (c *Command) addFlag(f *Parameter) {
 	if has(f.tag, "negatable") {
 		no := flags.VarPF(negation{(*lineValue)(f)}, "no-"+f.Name, "", f.Help)
 		no.NoOptDefVal, no.Hidden = "true", true
+	}
+}
+
+// nameVariables sets the environment variables of a flag: MAYFLY_MAKE_MAX_AGE, which has the
+// command's path, the variables in the tag env, and MAYFLY_MAX_AGE if the command has short ones.
+func (c *Command) nameVariables(f *Parameter) {
+	add := func(words ...string) {
+		name := strings.ToUpper(strings.Join(append([]string{c.line.Env}, words...), "_"))
+		name = strings.NewReplacer("-", "_", " ", "_").Replace(name)
+		if !slices.Contains(f.Env, name) {
+			f.Env = append(f.Env, name)
+		}
+	}
+	if path := c.Path(); path != "" {
+		add(path, f.Name)
+	} else {
+		add(f.Name)
+	}
+	f.env = f.Env[0]
+	for name := range strings.FieldsFuncSeq(f.tag.Get("env"), func(c rune) bool { return c == ',' }) {
+		add(name)
+		f.env = f.Env[1]
+	}
+	if c.short {
+		add(f.Name)
 	}
 }
 
@@ -122,20 +147,30 @@ func (c *Command) unknownFlag(typed string) error {
 // settle sets flags from the environment, files and defaults, and checks them together.
 func (c *Command) settle() error {
 	for _, f := range c.Flags {
-		text := os.Getenv(f.Env)
-		// an empty variable counts as unset; files of containers often have some
-		if text == "" || f.from == fromLine || isServiceLink(f.Env, text) {
+		variable, text := f.variable()
+		if text == "" || f.from == fromLine {
 			continue
 		}
 		f.from = fromEnvironment
 		if err := f.set(text, true); err != nil {
-			return f.refuse(err, "the environment variable "+f.Env, f.Env+"=")
+			return f.refuse(err, "the environment variable "+variable, variable+"=")
 		}
 	}
 	if err := c.readFile(); err != nil {
 		return err
 	}
 	return c.checkSet()
+}
+
+// variable returns the first environment variable that sets the flag, with its text, or nothing. An
+// empty variable counts as unset; files of containers often have some.
+func (f *Parameter) variable() (name, text string) {
+	for _, name := range f.Env {
+		if text := os.Getenv(name); text != "" && !isServiceLink(name, text) {
+			return name, text
+		}
+	}
+	return "", ""
 }
 
 // isServiceLink reports whether an orchestrator set the variable, and not a user. For a service
@@ -175,7 +210,7 @@ func (c *Command) checkSet() error {
 	for _, group := range c.alternatives() {
 		var set, shown, help []string
 		for _, f := range group {
-			shown, help = append(shown, f.shown()), append(help, "--"+f.Name+" or "+f.Env)
+			shown, help = append(shown, f.shown()), append(help, "--"+f.Name+" or "+f.env)
 			if f.from != fromDefault {
 				set = append(set, "--"+f.Name)
 			}

@@ -59,7 +59,7 @@ func (c *Command) writeHelp(out io.Writer) {
 		c.writeGroups(&p)
 		p.line("")
 		p.wrap(fmt.Sprintf(`"%s <command> --help" shows a command's flags and examples. `+
-			`Each flag can also be set in the environment: --port is %s_PORT.`, c.Name, c.line.Env))
+			`Each flag can also be set in the environment; the flag's help names the variable.`, c.Name))
 	}
 	io.WriteString(out, p.text.String())
 }
@@ -143,7 +143,7 @@ func (p *Parameter) row() row {
 		!strings.Contains(text, "Default: ") {
 		text += ". Default: " + standard
 	}
-	text += " ($" + p.Env + ")"
+	text += " ($" + p.env + ")"
 	if dot {
 		text += "."
 	}

@@ -20,10 +20,11 @@ type Parameter struct {
 	Name   string
 	Help   string
 	Hidden bool
-	Env    string // environment variable of a flag
+	Env    []string // environment variables of a flag; earlier ones override later ones
 
 	field reflect.Value
 	tag   reflect.StructTag
+	env   string           // the variable that messages name
 	now   func() time.Time // for relative times; nil: they are errors
 	from  source
 }

@@ -17,7 +17,7 @@ import (
 
 // commands are the commands that both programs have: one field for each, the most used first.
 type commands struct {
-	Serve       serveCommand       `cmd:"" group:"Server" help:"Serve the DynamoDB API, in memory or on disk."`
+	Serve       serveCommand       `cmd:"" env:"short" group:"Server" help:"Serve the DynamoDB API, in memory or on disk."`
 	Demo        demoCommand        `cmd:"" group:"Server" help:"Watch weather readings expire to the millisecond, then try the server yourself."`
 	Check       checkCommand       `cmd:"" group:"Server" help:"Check a database directory for damage."`
 	Salvage     salvageCommand     `cmd:"" group:"Server" help:"Copy what can still be read of a damaged directory, and list the losses."`

@@ -2,12 +2,72 @@ package program
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/mayflydb/mayfly/internal/command"
 )
+
+// A variable sets one flag, by the same name in each command that has it. Only the flags of serve and
+// the flags that commands share have variables without the name of a command.
+func TestVariables(t *testing.T) {
+	flags := map[string]string{}
+	own := []string{"serve", "healthcheck", "policy check", "guard policy"} // their region is part of ARNs
+	short := map[string]bool{"endpoint": true, "region": true, "client-cert": true, "client-key": true, "log-format": true, "log-level": true}
+	var look func(*command.Command)
+	look = func(c *command.Command) {
+		long := "MAYFLY_" + strings.ToUpper(strings.NewReplacer(" ", "_", "-", "_").Replace(c.Path())) + "_"
+		for _, f := range c.Flags {
+			for i, name := range f.Env {
+				if was := cmp.Or(flags[name], f.Name); was != f.Name {
+					t.Errorf("%s sets --%s and --%s", name, was, f.Name)
+				}
+				flags[name] = f.Name
+				if i == 0 && !strings.HasPrefix(name, long) {
+					t.Errorf("%s --%s is set by %s first", c.Path(), f.Name, name)
+				}
+			}
+			if !slices.Contains(own, c.Path()) && (len(f.Env) == 2) != short[f.Name] {
+				t.Errorf("%s --%s is set by %v", c.Path(), f.Name, f.Env)
+			}
+		}
+		for _, child := range c.Children {
+			look(child)
+		}
+	}
+	look(command.New(command.Program{Name: "mayfly", Env: "MAYFLY"}, &cli{}).Fill())
+	for name, flag := range map[string]string{
+		"MAYFLY_PORT": "port", "MAYFLY_SERVE_PORT": "port", "MAYFLY_HEALTHCHECK_PORT": "port", "MAYFLY_WORKER_PORT": "port", "MAYFLY_GUARD_RUN_TABLE": "table", "MAYFLY_ENDPOINT": "endpoint",
+		"MAYFLY_SCHEDULE_LIST_ENDPOINT": "endpoint", "MAYFLY_STREAM_RETENTION": "stream-retention",
+	} {
+		if flags[name] != flag {
+			t.Errorf("%s sets %q, not --%s", name, flags[name], flag)
+		}
+	}
+	t.Setenv("MAYFLY_PORT", "8111")
+	t.Setenv("MAYFLY_SERVE_HOST", "::1")
+	t.Setenv("MAYFLY_HOST", "127.0.0.2")
+	t.Setenv("MAYFLY_JSON", "maybe") // nothing reads it
+	parse := func(line ...string) any {
+		c, err := command.New(command.Program{Name: "mayfly", Env: "MAYFLY"}, &cli{}).Parse(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	if c := parse("serve").(*serveCommand); c.Port != 8111 || c.Host != "::1" {
+		t.Errorf("serve listens on %s, %d", c.Host, c.Port)
+	}
+	if c := parse("healthcheck").(*healthcheckCommand); c.Port != 8111 || c.Host != "::1" {
+		t.Errorf("healthcheck asks %s, %d", c.Host, c.Port)
+	}
+	if c := parse("worker").(*workerCommand); c.Port != 8001 {
+		t.Errorf("worker listens on port %d", c.Port)
+	}
+}
 
 // Every command and every flag has a help text, and every command an example.
 func TestEveryCommandShowsExamples(t *testing.T) {

@@ -34,15 +34,15 @@ import (
 
 // endpointFlags select the endpoint of a command.
 type endpointFlags struct {
-	Endpoint string `help:"Endpoint: http://host:port, or aws for Amazon's service. Default: AWS_ENDPOINT_URL_<SERVICE>, AWS_ENDPOINT_URL, then http://127.0.0.1:8000." placeholder:"URL"`
-	Region   string `help:"Region. Default: from the AWS configuration, then us-east-1." placeholder:"REGION"`
+	Endpoint string `env:"endpoint" help:"Endpoint: http://host:port, or aws for Amazon's service. Default: AWS_ENDPOINT_URL_<SERVICE>, AWS_ENDPOINT_URL, then http://127.0.0.1:8000." placeholder:"URL"`
+	Region   string `env:"region" help:"Region. Default: from the AWS configuration, then us-east-1." placeholder:"REGION"`
 	clientFlags
 }
 
 // clientFlags are the certificate that a command shows to a server that asks for one.
 type clientFlags struct {
-	ClientCert string `help:"PEM file with a certificate to show to a server that requires one (--tls-client-ca)." placeholder:"FILE"`
-	ClientKey  string `help:"PEM file with the key of --client-cert." placeholder:"FILE"`
+	ClientCert string `env:"client-cert" help:"PEM file with a certificate to show to a server that requires one (--tls-client-ca)." placeholder:"FILE"`
+	ClientKey  string `env:"client-key" help:"PEM file with the key of --client-cert." placeholder:"FILE"`
 }
 
 // load returns the certificate as a list of one, or nothing if there is none.

@@ -18,8 +18,8 @@ import (
 )
 
 type healthcheckCommand struct {
-	Port    int           `help:"Port of the server: --port of mayfly serve and worker, --metrics-port of mayfly guard." default:"8000"`
-	Host    string        `help:"Address that the server listens on." default:"127.0.0.1"`
+	Port    int           `env:"serve-port,port" help:"Port of the server: --port of mayfly serve and worker, --metrics-port of mayfly guard." default:"8000"`
+	Host    string        `env:"serve-host,host" help:"Address that the server listens on." default:"127.0.0.1"`
 	URL     string        `name:"url" help:"Address of the server, such as http://mayfly:8000, in place of --host and --port." placeholder:"URL"`
 	Timeout time.Duration `help:"How long to wait for the answer." default:"3s"`
 	clientFlags

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -101,6 +102,9 @@ func TestServiceLinksAreIgnored(t *testing.T) {
 	if c := parse("healthcheck").(*healthcheckCommand); c.Port != 8000 {
 		t.Errorf("healthcheck asks port %d", c.Port)
 	}
+	if c := parse("serve").(*serveCommand); c.Port != 8000 {
+		t.Errorf("serve listens on port %d", c.Port)
+	}
 	if c := parse("guard run --table t").(*guardRunCommand); c.MetricsPort != nil {
 		t.Errorf("guard has the port %d for metrics", *c.MetricsPort)
 	}
@@ -113,7 +117,7 @@ func TestServiceLinksAreIgnored(t *testing.T) {
 		for _, f := range c.Flags {
 			for _, link := range serviceLinks {
 				name, _, _ := strings.Cut(link, "=")
-				if f.Env == name && f.Name != "port" && f.Name != "metrics-port" && f.Name != "name" {
+				if slices.Contains(f.Env, name) && f.Name != "port" && f.Name != "metrics-port" && f.Name != "name" {
 					t.Errorf("%s --%s is set by %s, which orchestrators set", c.Path(), f.Name, link)
 				}
 			}

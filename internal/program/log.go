@@ -8,8 +8,8 @@ import (
 
 // logFlags set the form and the level of logs. Logs go to standard error.
 type logFlags struct {
-	LogFormat string   `help:"Format of the log: text or json." enum:"text,json" default:"text"`
-	LogLevel  logLevel `help:"Lowest level to log: debug, info, warn or error." default:"info"`
+	LogFormat string   `env:"log-format" help:"Format of the log: text or json." enum:"text,json" default:"text"`
+	LogLevel  logLevel `env:"log-level" help:"Lowest level to log: debug, info, warn or error." default:"info"`
 }
 
 // logLevel is the value of --log-level.

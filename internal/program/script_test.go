@@ -68,7 +68,7 @@ func scriptServe(ts *testscript.TestScript, neg bool, args []string) {
 // scriptEnv is the environment of the process with our variables from the script.
 func scriptEnv(ts *testscript.TestScript) []string {
 	env := os.Environ()
-	for _, name := range []string{"MAYFLY_REGION", "MAYFLY_CONFIG", "MAYFLY_DATA", "MAYFLY_LOG_FORMAT", "MAYFLY_TEST_SECRET"} {
+	for _, name := range []string{"MAYFLY_REGION", "MAYFLY_SERVE_REGION", "MAYFLY_CONFIG", "MAYFLY_DATA", "MAYFLY_LOG_FORMAT", "MAYFLY_TEST_SECRET"} {
 		if value := ts.Getenv(name); value != "" {
 			env = append(env, name+"="+value)
 		}

@@ -259,27 +259,27 @@ func TestSecretOnCommandLine(t *testing.T) {
 	const (
 		wrong   = " --access-key k --port -1"
 		warning = "mayfly: warning: other users of this machine can read "
-		key     = warning + "--secret-key on the command line\n  next: set MAYFLY_SECRET_KEY in the environment"
-		full    = key + ", or secret-key in the file of --config\n"
+		key     = warning + "--secret-key on the command line\n  next: set MAYFLY_%s_SECRET_KEY in the environment"
+		full    = warning + "--secret-key on the command line\n  next: set MAYFLY_SERVE_SECRET_KEY in the environment, or secret-key in the file of --config\n"
 	)
 	for _, test := range []struct{ program, line, env, want string }{
 		{"mayfly", "serve --memory --secret-key hunter2" + wrong, "", full},
 		{"mayfly-small", "serve --memory --secret-key=hunter2 --targets " + targets + wrong, "", full}, // not again by mayfly-full
-		{"mayfly", "guard proxy --all-tables --endpoint http://127.0.0.1:1 --secret-key hunter2" + wrong, "", key + "\n"},
-		{"mayfly", "worker --endpoint http://127.0.0.1:1 --secret-key hunter2", "", key + "\n"},
-		{"mayfly", "trigger run --table t --webhook http://127.0.0.1:1 --webhook-secret hunter2", "", warning + "--webhook-secret on the command line\n  next: set MAYFLY_WEBHOOK_SECRET in the environment\n"},
-		{"mayfly", "trigger run --table t --webhook ftp://u:hunter2@h", "", warning + "the password in --webhook on the command line\n  next: set MAYFLY_WEBHOOK in the environment\n"},
-		{"mayfly-small", "series ingest s --from nats://u:hunter2@127.0.0.1:1/S --endpoint http://127.0.0.1:1", "", warning + "the password in --from on the command line\n  next: set MAYFLY_FROM in the environment\n"},
+		{"mayfly", "guard proxy --all-tables --endpoint http://127.0.0.1:1 --secret-key hunter2" + wrong, "", fmt.Sprintf(key, "GUARD_PROXY") + "\n"},
+		{"mayfly", "worker --endpoint http://127.0.0.1:1 --secret-key hunter2", "", fmt.Sprintf(key, "WORKER") + "\n"},
+		{"mayfly", "trigger run --table t --webhook http://127.0.0.1:1 --webhook-secret hunter2", "", warning + "--webhook-secret on the command line\n  next: set MAYFLY_TRIGGER_RUN_WEBHOOK_SECRET in the environment\n"},
+		{"mayfly", "trigger run --table t --webhook ftp://u:hunter2@h", "", warning + "the password in --webhook on the command line\n  next: set MAYFLY_TRIGGER_RUN_WEBHOOK in the environment\n"},
+		{"mayfly-small", "series ingest s --from nats://u:hunter2@127.0.0.1:1/S --endpoint http://127.0.0.1:1", "", warning + "the password in --from on the command line\n  next: set MAYFLY_SERIES_INGEST_FROM in the environment\n"},
 		{"mayfly", "schedule list --endpoint http://u:hunter2@127.0.0.1", "", warning + "the password in --endpoint on the command line\n  next: set MAYFLY_ENDPOINT in the environment\n"},
 		{"mayfly", "schedule list", "MAYFLY_ENDPOINT=http://u:hunter2@127.0.0.1", ""},
 		{"mayfly", "schedule list", "MAYFLY_ENDPOINT=http://u:hunter2@127.0.0.1:70000", ""},
-		{"mayfly", "healthcheck", "MAYFLY_URL=http://u:hunter2@127.0.0.1:1", ""},
-		{"mayfly", "healthcheck", "MAYFLY_URL=ftp://u:hunter2@127.0.0.1:1", ""},
-		{"mayfly", "healthcheck", "MAYFLY_URL=http://u:hunter2@127.0.0.1:x", ""},
+		{"mayfly", "healthcheck", "MAYFLY_HEALTHCHECK_URL=http://u:hunter2@127.0.0.1:1", ""},
+		{"mayfly", "healthcheck", "MAYFLY_HEALTHCHECK_URL=ftp://u:hunter2@127.0.0.1:1", ""},
+		{"mayfly", "healthcheck", "MAYFLY_HEALTHCHECK_URL=http://u:hunter2@127.0.0.1:x", ""},
 		{"mayfly", "serve --memory" + wrong, "MAYFLY_SECRET_KEY=hunter2", ""},
 		{"mayfly", "serve --memory --port -1 --config " + config, "", ""},
-		{"mayfly", "trigger run --table t", "MAYFLY_WEBHOOK=ftp://u:hunter2@h", ""},
-		{"mayfly", "trigger run --table t --webhook http://127.0.0.1:1/a@b:c --webhook-secret x", "MAYFLY_WEBHOOK_SECRET=", warning + "--webhook-secret on the command line\n  next: set MAYFLY_WEBHOOK_SECRET in the environment\n"},
+		{"mayfly", "trigger run --table t", "MAYFLY_TRIGGER_RUN_WEBHOOK=ftp://u:hunter2@h", ""},
+		{"mayfly", "trigger run --table t --webhook http://127.0.0.1:1/a@b:c --webhook-secret x", "MAYFLY_TRIGGER_RUN_WEBHOOK_SECRET=", warning + "--webhook-secret on the command line\n  next: set MAYFLY_TRIGGER_RUN_WEBHOOK_SECRET in the environment\n"},
 	} {
 		command := exec.Command(test.program, strings.Fields(test.line)...)
 		command.Env = append(os.Environ(), test.env)

@@ -32,7 +32,7 @@ func (triggerCreateCommand) Help() string {
 // Run creates the trigger.
 func (c triggerCreateCommand) Run(ctx context.Context, s streams) error {
 	if c.Function == "" {
-		return misused(errors.New("missing flag: --function=ARN"), "set --function or MAYFLY_FUNCTION")
+		return misused(errors.New("missing flag: --function=ARN"), "set --function or MAYFLY_TRIGGER_CREATE_FUNCTION")
 	}
 	e, err := c.connect(ctx, serviceLambda)
 	if err != nil {

@@ -41,7 +41,7 @@ export async function start(options = {}) {
   const command = ["serve", ...(dataDir === undefined ? ["--memory"] : ["--data", dataDir]), "--port", "0", "--region", region];
   if (first !== undefined) command.push("--start", first);
   if (frozen) command.push("--frozen");
-  const { MAYFLY_DATA, MAYFLY_MEMORY, ...env } = process.env; // dataDir decides
+  const { MAYFLY_DATA, MAYFLY_MEMORY, MAYFLY_SERVE_DATA, MAYFLY_SERVE_MEMORY, ...env } = process.env; // dataDir decides
   const child = spawn(findBinary(binary), [...command, ...args], { env, stdio: ["ignore", "pipe", "pipe"], windowsHide: true });
   const server = new Server(child, region);
   const late = new AbortController();

@@ -227,7 +227,7 @@ def serve(
         command += ["--start", _instant(start)]
     if frozen:
         command += ["--frozen"]
-    env = {name: value for name, value in os.environ.items() if name not in ("MAYFLY_DATA", "MAYFLY_MEMORY")}  # data_dir decides
+    env = {name: value for name, value in os.environ.items() if name not in ("MAYFLY_DATA", "MAYFLY_MEMORY", "MAYFLY_SERVE_DATA", "MAYFLY_SERVE_MEMORY")}  # data_dir decides
     process = subprocess.Popen(
         [*command, *args],
         env=env,
