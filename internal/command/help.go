@@ -39,6 +39,14 @@ func (c *Command) writeHelp(out io.Writer) {
 		}
 		p.table(rows)
 	}
+	isRoot := !c.cobra.HasParent()
+	switch {
+	case len(c.Children) > 0 && isRoot:
+		c.writeGroups(&p)
+	case len(c.Children) > 0:
+		p.line("\nCommands:")
+		p.table(c.leaves())
+	}
 	p.line("\nFlags:")
 	rows := []row{{"-h, --help", "Show this help."}, {}}
 	for _, f := range c.Flags {
@@ -50,13 +58,7 @@ func (c *Command) writeHelp(out io.Writer) {
 		rows = rows[:1]
 	}
 	p.table(rows)
-	switch {
-	case len(c.Children) == 0:
-	case c.cobra.HasParent():
-		p.line("\nCommands:")
-		p.table(c.leaves())
-	default:
-		c.writeGroups(&p)
+	if len(c.Children) > 0 && isRoot {
 		p.line("")
 		p.wrap(fmt.Sprintf(`"%s <command> --help" shows a command's flags and examples. `+
 			`Each flag can also be set in the environment; the flag's help names the variable.`, c.Name))
@@ -108,7 +110,7 @@ func (c *Command) writeGroups(p *page) {
 	}
 	last := names[len(names)-1]
 	groups[last] = append(groups[last],
-		row{completion, "Print a script that completes commands in bash, zsh, fish or powershell."})
+		row{completion, "Print a script that completes commands in a shell."})
 	for _, name := range names {
 		p.line("\n%s:", name)
 		for i := range groups[name] {

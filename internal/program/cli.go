@@ -15,43 +15,43 @@ import (
 	"github.com/mayflydb/mayfly/internal/command"
 )
 
-// commands are the commands that both programs have: one field for each, the most used first.
+// commands are the commands that both programs have: one field for each, the most used first. The
+// group "Most used" has five commands in both programs.
 type commands struct {
-	Serve       serveCommand       `cmd:"" env:"short" group:"Server" help:"Serve the DynamoDB API, in memory or on disk."`
-	Demo        demoCommand        `cmd:"" group:"Server" help:"Watch weather readings expire to the millisecond, then try the server yourself."`
+	Serve    serveCommand    `cmd:"" env:"short" group:"Most used" help:"Serve the DynamoDB API, in memory or on disk."`
+	Demo     demoCommand     `cmd:"" group:"Most used" help:"Watch readings expire to the millisecond, then try the server."`
+	Guard    guardCommand    `cmd:"" group:"Most used" help:"Remove expired items on time from tables at any endpoint."`
+	Schedule scheduleCommand `cmd:"" group:"Most used" help:"Create, list and fire schedules (EventBridge Scheduler's API)."`
+	Clock    clockCommand    `cmd:"" group:"Most used" help:"Show, freeze, set and advance a server's clock, for tests."`
+
 	Check       checkCommand       `cmd:"" group:"Server" help:"Check a database directory for damage."`
-	Salvage     salvageCommand     `cmd:"" group:"Server" help:"Copy what can still be read of a damaged directory, and list the losses."`
-	Backup      backupCommand      `cmd:"" group:"Server" help:"Back up a database while its server runs, again and again if you like."`
-	Restore     restoreCommand     `cmd:"" group:"Server" help:"Restore a backup into a new directory, list backups or check them."`
-	Healthcheck healthcheckCommand `cmd:"" group:"Server" help:"Report whether a running server is ready, for probes of containers."`
+	Salvage     salvageCommand     `cmd:"" group:"Server" help:"Copy the readable part of a damaged directory; list losses."`
+	Backup      backupCommand      `cmd:"" group:"Server" help:"Back up a database while its server runs, once or regularly."`
+	Restore     restoreCommand     `cmd:"" group:"Server" help:"Restore a backup into a new directory; list or check backups."`
+	Healthcheck healthcheckCommand `cmd:"" group:"Server" help:"Report whether a server is ready, for probes of containers."`
+	Reset       resetCommand       `cmd:"" group:"Server" help:"Empty a server between tests; put its clock back to the start."`
 	Policy      policyCommand      `cmd:"" group:"Server" help:"Explain what the access keys of a server may do."`
 
-	Export  exportCommand  `cmd:"" group:"Data" help:"Export a table as Amazon's exports to S3 do, to a directory or a bucket."`
-	Import  importCommand  `cmd:"" group:"Data" help:"Import an export, or files of DynamoDB JSON or CSV, into a table."`
+	Export  exportCommand  `cmd:"" group:"Data" help:"Export a table to a directory or bucket, in Amazon's layout."`
+	Import  importCommand  `cmd:"" group:"Data" help:"Import an export, DynamoDB JSON or CSV into a table."`
 	Copy    copyCommand    `cmd:"" group:"Data" help:"Copy a table to another endpoint, or under another name."`
-	Doctor  doctorCommand  `cmd:"" group:"Data" help:"Find TTL values by which items never expire, and see when the others do."`
+	Doctor  doctorCommand  `cmd:"" group:"Data" help:"Find TTL values by which items never expire; see what is due."`
 	Explain explainCommand `cmd:"" group:"Data" help:"Explain why an item does or does not expire, and when."`
 
-	Clock clockCommand `cmd:"" group:"Server" help:"Show, freeze, set, advance and speed up the clock of a server, for tests."`
-	Reset resetCommand `cmd:"" group:"Server" help:"Empty a server between tests, and put its clock back to the start."`
-
-	Schedule   scheduleCommand   `cmd:"" group:"Schedules and triggers" help:"Create, list and fire schedules (the EventBridge Scheduler API)."`
-	Trigger    triggerCommand    `cmd:"" group:"Schedules and triggers" help:"Call a target when items of a table change or expire (Lambda event source mappings)."`
+	Trigger    triggerCommand    `cmd:"" group:"Schedules and triggers" help:"Call a target when items of a table change or expire."`
 	Reminder   reminderCommand   `cmd:"" group:"Schedules and triggers" help:"List reminders: calls at the times that items name."`
-	Deadletter deadletterCommand `cmd:"" group:"Schedules and triggers" help:"List, show, redrive and delete dead letters: deliveries that failed for good."`
+	Deadletter deadletterCommand `cmd:"" group:"Schedules and triggers" help:"List, show, redrive and delete dead letters."`
 	Recorded   recordedCommand   `cmd:"" group:"Schedules and triggers" help:"Show deliveries to targets that are not mapped."`
-	Worker     workerCommand     `cmd:"" group:"Schedules and triggers" help:"Run schedules, triggers, reminders and lifecycles for another DynamoDB endpoint."`
-
-	Guard guardCommand `cmd:"" group:"Guard" help:"Remove expired items on time from tables in Amazon DynamoDB or another endpoint."`
+	Worker     workerCommand     `cmd:"" group:"Schedules and triggers" help:"Run schedules, triggers and lifecycles for another endpoint."`
 }
 
 // cli is the command line of a program with all parts.
 type cli struct {
 	commands
-	Series    seriesCommand    `cmd:"" group:"Toolkits" help:"Time series: ingest readings, show the latest, ranges, rollups and plots."`
+	Series    seriesCommand    `cmd:"" group:"Toolkits" help:"Time series: ingest readings, show ranges, rollups and plots."`
 	Lifecycle lifecycleCommand `cmd:"" group:"Toolkits" help:"Lifecycles: entities whose states change at set times."`
-	Plan      planCommand      `cmd:"" group:"Toolkits" help:"Compute what a table needs and costs, in each capacity mode and with each way to expire."`
-	Bench     benchCommand     `cmd:"" group:"Server" help:"Measure this server, or any DynamoDB endpoint, beside two references."`
+	Plan      planCommand      `cmd:"" group:"Toolkits" help:"Compute what a table needs and costs, with each way to expire."`
+	Bench     benchCommand     `cmd:"" group:"Server" help:"Measure this server, or any endpoint, beside two references."`
 
 	Version versionCommand `cmd:"" group:"Other" help:"Print the version of this program."`
 }
@@ -60,10 +60,10 @@ type cli struct {
 // mayfly-full. TestSmallNamesAll compares them with cli's: one struct would link their code.
 type smallCLI struct {
 	commands
-	Series    elsewhere `cmd:"" group:"Toolkits" help:"Time series: ingest readings, show the latest, ranges, rollups and plots."`
+	Series    elsewhere `cmd:"" group:"Toolkits" help:"Time series: ingest readings, show ranges, rollups and plots."`
 	Lifecycle elsewhere `cmd:"" group:"Toolkits" help:"Lifecycles: entities whose states change at set times."`
-	Plan      elsewhere `cmd:"" group:"Toolkits" help:"Compute what a table needs and costs, in each capacity mode and with each way to expire."`
-	Bench     elsewhere `cmd:"" group:"Server" help:"Measure this server, or any DynamoDB endpoint, beside two references."`
+	Plan      elsewhere `cmd:"" group:"Toolkits" help:"Compute what a table needs and costs, with each way to expire."`
+	Bench     elsewhere `cmd:"" group:"Server" help:"Measure this server, or any endpoint, beside two references."`
 
 	Version versionCommand `cmd:"" group:"Other" help:"Print the version of this program."`
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mayflydb/mayfly/internal/command"
 )
 
 // A wrong command line exits with 2, and the message has the wrong value and the next step. A clear
@@ -128,9 +130,37 @@ func TestMessages(t *testing.T) {
 	}
 }
 
+// The help of both programs begins with the five most used commands, and gives each command one line of 80
+// columns.
+func TestHelpBegins(t *testing.T) {
+	t.Setenv("COLUMNS", "80")
+	for name, root := range map[string]any{"mayfly": &smallCLI{}, "mayfly-full": &cli{}} {
+		var out bytes.Buffer
+		c := command.New(command.Program{Name: "mayfly", Help: "Test.", Env: "MAYFLY", Out: &out, Err: &out}, root)
+		if _, err := c.Parse(nil); err != nil {
+			t.Fatal(err)
+		}
+		text, isFirst := strings.CutPrefix(out.String(), "Usage: mayfly <command>\n\nTest.\n\nMost used:\n")
+		most, _, _ := strings.Cut(text, "\n\n")
+		var names []string
+		for line := range strings.SplitSeq(most, "\n") {
+			names = append(names, strings.Fields(line)[0])
+		}
+		if want := "serve demo guard schedule clock"; !isFirst || strings.Join(names, " ") != want {
+			t.Errorf("the help of %s begins with %v; want %s in\n%s", name, names, want, out.String())
+		}
+		commands, _, _ := strings.Cut(text, "Flags:")
+		for line := range strings.SplitSeq(commands, "\n") {
+			if strings.HasPrefix(line, "     ") || len(line) > 80 {
+				t.Errorf("the help of %s has a command of two lines: %s", name, line)
+			}
+		}
+	}
+}
+
 // The program alone, and a group of commands, show their help.
 func TestHelpAlone(t *testing.T) {
-	for args, part := range map[string]string{"": "Schedules and triggers:\n  schedule ", "schedule": "Commands:\n  schedule create "} {
+	for args, part := range map[string]string{"": "Schedules and triggers:\n  trigger ", "schedule": "Commands:\n  schedule create "} {
 		var out, wrong bytes.Buffer
 		if code := run(context.Background(), strings.Fields(args), &out, &wrong); code != exitOK || wrong.Len() > 0 || !strings.Contains(out.String(), part) {
 			t.Errorf("mayfly %s exits with %d:\n%s%s", args, code, out.String(), wrong.String())
