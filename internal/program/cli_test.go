@@ -69,6 +69,39 @@ func TestVariables(t *testing.T) {
 	}
 }
 
+// Each command prints JSON with --json, or in a --format, unless it prints no data, or a file in a form
+// of its own.
+func TestEveryCommandPrintsJSON(t *testing.T) {
+	without := map[string]string{
+		"serve": "its log has --log-format json", "guard proxy": "its log has --log-format json", "worker": "its log has --log-format json", "trigger run": "its log has --log-format json",
+		"lifecycle run": "its log has --log-format json", "guard policy": "always JSON", "policy show": "always JSON", "schedule export": "always JSON", "lifecycle draw": "a picture",
+		"plan alarms": "a file of Prometheus", "plan prices": "a file for plan --prices", "plan record": "a file for plan --shape",
+	}
+	var look func(*command.Command)
+	look = func(c *command.Command) {
+		printsJSON := slices.ContainsFunc(c.Flags, func(f *command.Parameter) bool { return f.Name == "json" || f.Name == "format" && strings.Contains(f.Help, "json,") })
+		reason, excepted := without[c.Path()]
+		switch delete(without, c.Path()); {
+		case len(c.Children) == 0 && !printsJSON && !excepted:
+			t.Errorf("mayfly %s has no --json", c.Path())
+		case printsJSON && excepted:
+			t.Errorf("mayfly %s has --json, and an exception: %s", c.Path(), reason)
+		}
+		for _, child := range c.Children {
+			look(child)
+		}
+	}
+	look(command.New(command.Program{Name: "mayfly", Env: "MAYFLY"}, &cli{}).Fill())
+	for path := range without {
+		t.Errorf("there is no command %s", path)
+	}
+	var out bytes.Buffer
+	seriesArchiveCommand{JSON: true}.print(streams{out: &out}, "dt=2030-01-01/a.parquet", 7)
+	if want := `{"file":"dt=2030-01-01/a.parquet","samples":7}` + "\n"; out.String() != want {
+		t.Errorf("series archive --json prints %s and not %s", out.String(), want)
+	}
+}
+
 // Every command and every flag has a help text, and every command an example.
 func TestEveryCommandShowsExamples(t *testing.T) {
 	count := 0

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,7 +59,8 @@ type chosenFlags struct {
 	IDs []string `arg:"" optional:"" name:"id" help:"IDs of dead letters."`
 	All bool     `help:"All dead letters, or those that --target, --source and --code select."`
 	letterFlags
-	Yes bool `help:"With --all: do not ask for confirmation."`
+	Yes  bool `help:"With --all: do not ask for confirmation."`
+	JSON bool `name:"json" help:"Print the number of dead letters as JSON."`
 	endpointFlags
 }
 
@@ -119,7 +121,9 @@ func (f chosenFlags) change(
 			return advise(fmt.Errorf("dead letter %s not found", f.IDs[0]), "mayfly deadletter list")
 		}
 		if n > 0 {
-			fmt.Fprintf(s.out, "%s %s\n", done, counted(n, "dead letter"))
+			if err := f.print(s, done, n); err != nil {
+				return err
+			}
 		}
 		if missing > 0 {
 			return advise(fmt.Errorf("%d of %s not found", missing, counted(len(f.IDs), "dead letter")), "mayfly deadletter list")
@@ -142,6 +146,14 @@ func (f chosenFlags) change(
 		return e.advise(err)
 	})
 	line.clear()
-	fmt.Fprintf(s.out, "%s %s\n", done, counted(total, "dead letter"))
+	return cmp.Or(f.print(s, done, total), err)
+}
+
+// print prints how many dead letters were changed.
+func (f chosenFlags) print(s streams, done string, n int) error {
+	if f.JSON {
+		return writeJSON(s.out, map[string]int{done: n})
+	}
+	_, err := fmt.Fprintf(s.out, "%s %s\n", done, counted(n, "dead letter"))
 	return err
 }

@@ -160,4 +160,5 @@ func TestDeadletterCommands(t *testing.T) {
 		}
 	}
 	b.want(b.mayfly(exitOK, "deadletter", "delete", "--all", "--yes"), "deleted 0 dead letters")
+	b.want(b.mayfly(exitOK, "deadletter", "redrive", "--all", "--yes", "--json"), `{"redriven":0}`)
 }

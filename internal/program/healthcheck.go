@@ -22,6 +22,7 @@ type healthcheckCommand struct {
 	Host    string        `env:"serve-host,host" help:"Address that the server listens on." default:"127.0.0.1"`
 	URL     string        `name:"url" help:"Address of the server, such as http://mayfly:8000, in place of --host and --port." placeholder:"URL"`
 	Timeout time.Duration `help:"How long to wait for the answer." default:"3s"`
+	JSON    bool          `name:"json" help:"Print that the server is ready, and its address, as JSON."`
 	clientFlags
 }
 
@@ -101,6 +102,9 @@ func (c healthcheckCommand) ask(ctx context.Context, s streams, transport *http.
 		return advise(fmt.Errorf("%s: %w", named, errSpeaksTLS), "use https:// in --url")
 	case response.StatusCode != http.StatusOK:
 		return advise(fmt.Errorf("%s/readyz returned %s", named, response.Status), "check that a mayfly listens there, and name its port with --port")
+	}
+	if c.JSON {
+		return writeJSON(s.out, map[string]any{"ready": true, "url": named})
 	}
 	fmt.Fprintln(s.out, text)
 	return nil

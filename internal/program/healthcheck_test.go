@@ -46,6 +46,8 @@ func TestHealthcheck(t *testing.T) {
 		{"--port " + port, exitOK, "ready\n", ""},
 		{"--host 0.0.0.0 --port " + port, exitOK, "ready\n", ""},
 		{"--url " + s.url + "/", exitOK, "ready\n", ""},
+		{"--json --url " + s.url, exitOK, `{"ready":true,"url":"` + s.url + `"}` + "\n", ""},
+		{"--json --url " + failing.URL, exitError, "", "mayfly: " + failing.URL + " is not ready: the disk is gone\n"},
 		{"--url " + gone.URL, exitError, "", "mayfly: nothing listens at " + gone.URL + "\n  next: start the server, or name its port with --port\n"},
 		{"--url " + failing.URL, exitError, "", "mayfly: " + failing.URL + " is not ready: the disk is gone\n"},
 		{"--url " + foreign.URL, exitError, "", "mayfly: " + foreign.URL + "/readyz returned 404 Not Found\n  next: check that a mayfly listens there, and name its port with --port\n"},

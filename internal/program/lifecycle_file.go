@@ -14,6 +14,7 @@ import (
 type lifecycleValidateCommand struct {
 	File    string `arg:"" help:"YAML or JSON file of a definition."`
 	Targets string `help:"File of targets (docs/targets.md). A handler that it does not name is an error." placeholder:"FILE"`
+	JSON    bool   `name:"json" help:"Print JSON."`
 }
 
 func (lifecycleValidateCommand) Help() string {
@@ -31,6 +32,9 @@ func (c lifecycleValidateCommand) Run(ctx context.Context, s streams) error {
 	transitions := 0
 	for i := range d.States {
 		transitions += len(d.States[i].Next)
+	}
+	if c.JSON {
+		return writeJSON(s.out, map[string]any{"file": c.File, "lifecycle": d.Name, "states": len(d.States), "transitions": transitions})
 	}
 	_, err = fmt.Fprintf(s.out, "%s is valid: lifecycle %s, %d states, %d transitions\n", c.File, d.Name, len(d.States), transitions)
 	return err

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ type scheduleDeleteCommand struct {
 	All    bool     `help:"Delete all schedules of the group, or those of --prefix."`
 	Prefix string   `help:"With --all: only names that begin with this." placeholder:"TEXT"`
 	Yes    bool     `help:"With --all: do not ask for confirmation."`
+	JSON   bool     `name:"json" help:"Print the number of deleted schedules as JSON."`
 	scheduleFlags
 }
 
@@ -40,8 +42,8 @@ func (c scheduleDeleteCommand) Run(ctx context.Context, s streams) error {
 			names[i] = scheduleName{c.GroupName, name}
 		}
 		deleted, err := c.delete(ctx, e, names)
-		if deleted > 0 {
-			fmt.Fprintf(s.out, "deleted %s\n", counted(deleted, "schedule"))
+		if deleted > 0 || c.JSON {
+			return cmp.Or(c.print(s, deleted), err)
 		}
 		return err
 	}
@@ -85,10 +87,18 @@ func (c scheduleDeleteCommand) deleteAll(ctx context.Context, s streams, e *endp
 		}
 		deleted, err := c.delete(ctx, e, names)
 		if total += deleted; err != nil || len(names) < round {
-			fmt.Fprintf(s.out, "deleted %s\n", counted(total, "schedule"))
-			return err
+			return cmp.Or(c.print(s, total), err)
 		}
 	}
+}
+
+// print prints how many schedules were deleted.
+func (c scheduleDeleteCommand) print(s streams, deleted int) error {
+	if c.JSON {
+		return writeJSON(s.out, map[string]int{"deleted": deleted})
+	}
+	_, err := fmt.Fprintf(s.out, "deleted %s\n", counted(deleted, "schedule"))
+	return err
 }
 
 // delete deletes schedules and returns the first failure. A missing schedule is one only if the

@@ -29,6 +29,7 @@ type scheduleGroupCreateCommand struct {
 	Name    string            `arg:"" help:"Name of the group."`
 	CatchUp string            `help:"Which missed occurrences fire, for schedules without a setting of their own: last, all or skip. An extension of mayfly. Default: last." enum:"last,all,skip," default:"" placeholder:"WHICH"`
 	Tag     map[string]string `help:"Tags of the group." placeholder:"KEY=VALUE"`
+	JSON    bool              `name:"json" help:"Print the group's name and ARN as JSON."`
 	endpointFlags
 }
 
@@ -55,8 +56,12 @@ func (c scheduleGroupCreateCommand) Run(ctx context.Context, s streams) error {
 	if c.CatchUp != "" {
 		tags = append(tags, types.Tag{Key: aws.String(tagCatchUp), Value: &c.CatchUp})
 	}
-	if _, err := e.scheduler().CreateScheduleGroup(ctx, &scheduler.CreateScheduleGroupInput{Name: &c.Name, Tags: tags}); err != nil {
+	created, err := e.scheduler().CreateScheduleGroup(ctx, &scheduler.CreateScheduleGroupInput{Name: &c.Name, Tags: tags})
+	if err != nil {
 		return e.advise(err)
+	}
+	if c.JSON {
+		return writeJSON(s.out, struct{ Name, Arn string }{c.Name, aws.ToString(created.ScheduleGroupArn)})
 	}
 	fmt.Fprintf(s.out, "created group %s\n", c.Name)
 	return nil
@@ -107,6 +112,7 @@ func (c scheduleGroupListCommand) Run(ctx context.Context, s streams) error {
 type scheduleGroupDeleteCommand struct {
 	Name string `arg:"" help:"Name of the group."`
 	Yes  bool   `help:"Do not ask for confirmation."`
+	JSON bool   `name:"json" help:"Print the name of the deleted group as JSON."`
 	endpointFlags
 }
 
@@ -130,6 +136,9 @@ func (c scheduleGroupDeleteCommand) Run(ctx context.Context, s streams) error {
 			return advise(e.advise(err), "mayfly schedule group list")
 		}
 		return e.advise(err)
+	}
+	if c.JSON {
+		return writeJSON(s.out, map[string]string{"deleted": c.Name})
 	}
 	fmt.Fprintf(s.out, "deleted group %s\n", c.Name)
 	return nil

@@ -14,6 +14,7 @@ type seriesArchiveCommand struct {
 	Rows  int           `help:"Most samples in a file." default:"50000"`
 	Mark  string        `help:"The --mark attribute of mayfly guard, if guard removes the samples." placeholder:"NAME"`
 	Lease time.Duration `help:"Time after which others take over a silent follower's shards." default:"10s"`
+	JSON  bool          `name:"json" help:"Print each file as a JSON line."`
 	logFlags
 }
 
@@ -39,7 +40,16 @@ func (c seriesArchiveCommand) Run(ctx context.Context, s streams) error {
 	}
 	err = to.Follow(ctx, series, Follow{
 		DB: e.dynamodb(), Streams: e.streams(), Name: c.As, Every: time.Duration(c.Every), Rows: c.Rows, Mark: c.Mark, Lease: c.Lease,
-		Archived: func(name string, samples int) { fmt.Fprintf(s.out, "%s: %d samples\n", name, samples) },
+		Archived: func(name string, samples int) { c.print(s, name, samples) },
 	})
 	return e.adviseArchive(err, c.Name)
+}
+
+// print prints the name of a file and its number of samples.
+func (c seriesArchiveCommand) print(s streams, name string, samples int) {
+	if c.JSON {
+		_ = writeJSON(s.out, map[string]any{"file": name, "samples": samples})
+		return
+	}
+	fmt.Fprintf(s.out, "%s: %d samples\n", name, samples)
 }

@@ -7,6 +7,7 @@ import (
 
 type triggerDeleteCommand struct {
 	UUIDs []string `arg:"" name:"uuid" help:"UUIDs of triggers."`
+	JSON  bool     `name:"json" help:"Print the UUIDs of deleted triggers as JSON lines."`
 	endpointFlags
 }
 
@@ -27,7 +28,14 @@ func (c triggerDeleteCommand) Run(ctx context.Context, s streams) error {
 		if err := client.delete(ctx, uuid); err != nil {
 			return e.adviseTrigger(err, uuid)
 		}
-		fmt.Fprintf(s.out, "deleted %s\n", uuid)
+		if c.JSON {
+			err = writeJSON(s.out, map[string]string{"deleted": uuid})
+		} else {
+			_, err = fmt.Fprintf(s.out, "deleted %s\n", uuid)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
