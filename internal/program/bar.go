@@ -20,23 +20,45 @@ type bar struct {
 
 func newBar(out io.Writer) bar { return bar{asTerminal(out), colours(out)} }
 
-const barCells = 24
+const (
+	barCells    = 24
+	barCellsMin = 8 // a narrower bar is left out
+)
 
 // draw redraws the bar with done of total units.
 func (b bar) draw(done, total int64, text string) {
 	if b.terminal == nil {
 		return
 	}
-	full := int(barCells * min(done, total) / max(total, 1))
-	cells := strings.Repeat("█", full) + strings.Repeat("░", barCells-full)
+	cells := barCells
 	if width, _, err := term.GetSize(int(b.terminal.Fd())); err == nil && width > 0 {
-		room := max(width-barCells-2, 0)
-		text = string([]rune(text)[:min(utf8.RuneCountInString(text), room)])
+		cells, text = fitBar(width, text)
 	}
-	if b.color {
-		cells = "\x1b[" + green + "m" + cells + "\x1b[0m"
+	shown := ""
+	if cells > 0 {
+		full := int(int64(cells) * min(done, total) / max(total, 1))
+		shown = strings.Repeat("█", full) + strings.Repeat("░", cells-full) + " "
 	}
-	fmt.Fprintf(b.terminal, "\r\x1b[2K%s %s", cells, text)
+	if b.color && shown != "" {
+		shown = "\x1b[" + green + "m" + shown + "\x1b[0m"
+	}
+	fmt.Fprintf(b.terminal, "\r\x1b[2K%s%s", shown, text)
+}
+
+// fitBar returns the cells of a bar and the text beside it for a terminal of width columns, of which
+// the last one stays free. The text goes first: the bar becomes narrower, and is left out on a narrow
+// terminal. A text that is still too long loses the name of its table, and then its end.
+func fitBar(width int, text string) (cells int, fitting string) {
+	room := max(width-1, 0)
+	for cells = barCells; cells >= barCellsMin; cells -= barCellsMin { // in steps, so that a longer number rarely moves the text
+		if cells+1+utf8.RuneCountInString(text) <= room {
+			return cells, text
+		}
+	}
+	if _, behind, named := strings.Cut(text, ": "); named && utf8.RuneCountInString(text) > room {
+		text = behind
+	}
+	return 0, string([]rune(text)[:min(utf8.RuneCountInString(text), room)])
 }
 
 // clear erases the bar, so that the next output begins on an empty line.

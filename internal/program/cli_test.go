@@ -79,7 +79,9 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 	}
 	var look func(*command.Command)
 	look = func(c *command.Command) {
-		printsJSON := slices.ContainsFunc(c.Flags, func(f *command.Parameter) bool { return f.Name == "json" || f.Name == "format" && strings.Contains(f.Help, "json,") })
+		printsJSON := slices.ContainsFunc(c.Flags, func(f *command.Parameter) bool {
+			return f.Name == "json" || f.Name == "format" && strings.Contains(f.Help, "json,")
+		})
 		reason, excepted := without[c.Path()]
 		switch delete(without, c.Path()); {
 		case len(c.Children) == 0 && !printsJSON && !excepted:

@@ -124,6 +124,26 @@ func TestGuardDrawsABar(t *testing.T) {
 	}
 }
 
+// On 40 columns, a bar with a long text is its numbers alone, and becomes a bar again on 80.
+func TestBarOnANarrowTerminal(t *testing.T) {
+	for columns, want := range map[uint16]string{
+		40: "\r\x1b[2Kscan, 40 of about 100 items, 20s left",
+		80: "\r\x1b[2K" + strings.Repeat("█", 9) + strings.Repeat("░", 15) + " orders: scan, 40 of about 100 items, 20s left",
+	} {
+		screen, device := openTerminal(t)
+		if err := unix.IoctlSetWinsize(int(device.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 20, Col: columns}); err != nil {
+			t.Skip("a terminal cannot be resized here:", err)
+		}
+		text := textOf(screen)
+		bar{terminal: device}.draw(40, 100, "orders: scan, 40 of about 100 items, 20s left")
+		for limit := time.Now().Add(10 * time.Second); text.String() != want; time.Sleep(time.Millisecond) {
+			if time.Now().After(limit) {
+				t.Fatalf("%d columns show %q and not %q", columns, text.String(), want)
+			}
+		}
+	}
+}
+
 // fillOrders makes a table of items of 4 KB, half a read unit each.
 func fillOrders(t *testing.T, api *dynamodb.Client, items int) {
 	t.Helper()

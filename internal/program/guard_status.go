@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -213,10 +214,20 @@ func writeAhead(out io.Writer, s *guard.Status) error {
 	if sum == 0 {
 		return nil
 	}
-	const width = 40
+	width := upcomingCells(terminalWidth(out), most)
 	for i, n := range s.Upcoming {
 		bar := strings.Repeat("▇", int((width*n+most-1)/most))
 		fmt.Fprintln(out, strings.TrimRight(fmt.Sprintf("  %s  %s %d", s.At.Add(time.Duration(i)*time.Minute).Format("15:04:05Z"), bar, n), " "))
 	}
 	return nil
+}
+
+// upcomingCells returns the cells of the bar for the highest number of items beside a time, on a
+// terminal of some columns: 40, or as many as fit, and none where fewer than 8 fit.
+func upcomingCells(columns int, most int64) int64 {
+	room := columns - len("  15:04:05Z   ") - len(strconv.FormatInt(most, 10))
+	if room < barCellsMin {
+		return 0
+	}
+	return int64(min(room, 40))
 }

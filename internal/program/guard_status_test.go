@@ -42,3 +42,16 @@ func TestStatusShowsHorizon(t *testing.T) {
 		}
 	}
 }
+
+// A narrow terminal has room for the numbers first.
+func TestUpcomingCells(t *testing.T) {
+	for _, c := range []struct {
+		columns int
+		most    int64
+		want    int64
+	}{{80, 500, 40}, {57, 500, 40}, {56, 500, 39}, {40, 500, 23}, {25, 500, 8}, {24, 500, 0}, {24, 5, 9}, {1, 5, 0}} {
+		if got := upcomingCells(c.columns, c.most); got != c.want {
+			t.Errorf("%d columns and %d items: %d cells, want %d", c.columns, c.most, got, c.want)
+		}
+	}
+}
