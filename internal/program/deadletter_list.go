@@ -27,6 +27,9 @@ func (deadletterListCommand) Help() string {
 // Run lists dead letters. The table begins with the oldest; JSON lines are printed as they are
 // read.
 func (c deadletterListCommand) Run(ctx context.Context, s streams) error {
+	if c.Limit < 0 {
+		return misused(fmt.Errorf("--limit %d is negative", c.Limit), "use 0 to show all")
+	}
 	e, err := c.connect(ctx, serviceDynamoDB)
 	if err != nil {
 		return err

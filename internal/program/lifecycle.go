@@ -53,7 +53,7 @@ A lifecycle defines the states of an entity and when they change: docs/lifecycle
 func readDefinition(path string, known func(string) error) (*lifecycle.Definition, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("lifecycle: %w", err)
+		return nil, misused(fmt.Errorf("lifecycle: %w", err), "give the path of an existing file")
 	}
 	defer file.Close()
 	d, err := lifecycle.Read(file, known)

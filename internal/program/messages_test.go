@@ -112,6 +112,16 @@ func TestMessages(t *testing.T) {
 		{"schedule delete", "which schedules? give names, or --all with or without --prefix", "mayfly schedule list"},
 		{"deadletter redrive", "which dead letters? give IDs, or --all with or without --target, --source and --code", "mayfly deadletter list"},
 		{"lifecycle create trial ada email", `invalid attribute "email": use name=value, such as email=ada@example.com`, `a value is a string or JSON: n=5, paid=true, tags=["a"]`},
+		{"schedule next tea --from noon", `--from: invalid time "noon"; use 2030-01-01, 2030-01-01T12:00:00, 2030-01-01T12:00:00Z, 2030-01-01T12:00:00+01:00, "in 5m" or now`, ""},
+		{"schedule create tea --at noon --target arn:aws:sqs:us-east-1:000000000000:q", `--at: invalid time "noon"; use 2030-01-01, 2030-01-01T12:00:00, 2030-01-01T12:00:00Z, 2030-01-01T12:00:00+01:00, "in 5m" or now`, ""},
+		{"schedule list --limit -1", "--limit -1 is negative", "use 0 to show all"},
+		{"deadletter list --limit -1", "--limit -1 is negative", "use 0 to show all"},
+		{"series range weather roof --zone Mars", `--zone: unknown time zone "Mars"`, "for example --zone Europe/Berlin"},
+		{"series range weather roof --until 2030-01-01 --from 2030-01-02", "--until 2030-01-01 is before --from 2030-01-02", ""},
+		{"series range weather roof --to 2030-01-01", "unknown flag --to", "did you mean --until?"},
+		{"series export weather --to d --until noon", `--until: invalid time "noon"; use 2030-01-01, 2030-01-01T12:00:00, 2030-01-01T12:00:00Z, 2030-01-01T12:00:00+01:00, "in 5m" or now`, ""},
+		{"lifecycle simulate absent.yaml", "lifecycle: open absent.yaml: no such file or directory", "give the path of an existing file"},
+		{"guard --table t --lease 2fortnights", `--lease: "2fortnights" is not a duration; use 250ms, 90s, 1h30m, 2d or 2w`, ""},
 		{"plan", "no traffic", "set --writes and --reads-eventual, or --shape FILE"},
 		{"plan --writes -1", "writes: -1 is not between 0 and 1e+09 a second", "mayfly plan --help"},
 	} {
@@ -126,6 +136,32 @@ func TestMessages(t *testing.T) {
 		var out, wrong bytes.Buffer
 		if code := run(context.Background(), args, &out, &wrong); code != exitUsage || wrong.String() != want || out.Len() > 0 {
 			t.Errorf("mayfly %s exits with %d:\n%s%swant\n%s", strings.Join(args, " "), code, out.String(), wrong.String(), want)
+		}
+	}
+}
+
+// A command that fails although its command line is right exits with 1, except for the commands that
+// document other codes.
+func TestFailures(t *testing.T) {
+	t.Setenv("MAYFLY_ENDPOINT", "http://127.0.0.1:1") // nothing listens there
+	t.Setenv("AWS_ACCESS_KEY_ID", "any")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "any")
+	t.Setenv("AWS_REGION", "us-east-1")
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, []byte("hello\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for line, code := range map[string]int{
+		"schedule list": exitError, "schedule show tea": exitError, "schedule create tea --every 1m --target arn:aws:sqs:us-east-1:000000000000:q": exitError, "schedule delete tea": exitError,
+		"schedule import " + file: exitError, "schedule group list": exitError, "trigger list": exitError, "trigger show 14e0db71-5d35-4eb5-b481-8945cf9d10c2": exitError, "deadletter list": exitError,
+		"recorded": exitError, "reminder list": exitError, "backup --to " + dir: exitError, "restore --from " + dir + " --to " + dir + "/new": exitError, "healthcheck --port 1": exitError,
+		"check " + dir + "/none": exitError, "salvage " + dir + "/none --to " + dir + "/new": exitError, "serve --port 0 --data " + file: exitError, "worker --port 0": exitError,
+		"guard run --table t": exitUnavailable, "guard init --table t": exitUnavailable, "guard status --table t": exitUnavailable,
+	} {
+		var out, wrong bytes.Buffer
+		if got := run(t.Context(), strings.Fields(line), &out, &wrong); got != code || wrong.Len() == 0 {
+			t.Errorf("mayfly %s exits with %d, not %d: %s%s", line, got, code, &out, &wrong)
 		}
 	}
 }

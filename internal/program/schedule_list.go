@@ -33,6 +33,9 @@ func (scheduleListCommand) Help() string {
 
 // Run lists schedules.
 func (c scheduleListCommand) Run(ctx context.Context, s streams) error {
+	if c.Limit < 0 {
+		return misused(fmt.Errorf("--limit %d is negative", c.Limit), "use 0 to show all")
+	}
 	e, err := c.connect(ctx, serviceScheduler)
 	if err != nil {
 		return err

@@ -49,6 +49,9 @@ func (c scheduleNextCommand) Run(ctx context.Context, s streams) error {
 	if n := len(strings.Fields(c.Schedule)); n > 1 {
 		return misused(fmt.Errorf("%q is neither a schedule's name nor an expression; a cron expression has six fields, as in cron(0 9 ? * MON-FRI *)", c.Schedule), "mayfly schedule next '%s'", exampleCron(c.Schedule))
 	}
+	if _, err := readBound("--from", c.From, time.UTC, time.Now); err != nil { // a wrong time is found without the endpoint
+		return err
+	}
 	t, now, from, err := c.timetable(ctx)
 	if err != nil {
 		return err

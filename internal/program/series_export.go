@@ -34,6 +34,9 @@ It writes one Parquet file a day, for Athena, Spark and DuckDB. Repeated, it rep
 // Run exports a series.
 func (c seriesExportCommand) Run(ctx context.Context, s streams) error {
 	o := Export{Segments: c.Segments, Rows: c.Rows, Eventual: c.Eventual}
+	if err := c.bound(&o, time.Now); err != nil { // wrong flags are found without the endpoint
+		return err
+	}
 	to, err := openArchive(ctx, c.To, logFlags{}.logger(s.err))
 	if err != nil {
 		return misused(err, "mayfly series export --help")
@@ -42,15 +45,7 @@ func (c seriesExportCommand) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	zone, err := readZone(c.Zone)
-	if err != nil {
-		return err
-	}
-	now := func() time.Time { return e.now(ctx) }
-	if o.From, err = readBound("--from", c.From, zone, now); err != nil {
-		return err
-	}
-	if o.To, err = readBound("--until", c.Until, zone, now); err != nil {
+	if err := c.bound(&o, func() time.Time { return e.now(ctx) }); err != nil {
 		return err
 	}
 	p := newProgress(s.err)
@@ -78,6 +73,19 @@ func (c seriesExportCommand) Run(ctx context.Context, s streams) error {
 		fmt.Fprintf(s.out, "%d of them were in the files already and have left the table\n", report.Kept)
 	}
 	return nil
+}
+
+// bound sets the range of an export.
+func (c seriesExportCommand) bound(o *Export, now func() time.Time) error {
+	zone, err := readZone(c.Zone)
+	if err != nil {
+		return err
+	}
+	if o.From, err = readBound("--from", c.From, zone, now); err != nil {
+		return err
+	}
+	o.To, err = readBound("--until", c.Until, zone, now)
+	return err
 }
 
 // bucketScheme is the prefix of a bucket's address.

@@ -52,6 +52,9 @@ const (
 
 // Run prints or draws a range.
 func (c seriesRangeCommand) Run(ctx context.Context, s streams) error {
+	if _, _, err := c.query(time.Now()); err != nil { // wrong flags are found without the endpoint
+		return err
+	}
 	e, series, err := c.openSeries(ctx)
 	if err != nil {
 		return err
