@@ -2,9 +2,11 @@ package command
 
 import (
 	"bytes"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -278,5 +280,40 @@ func TestDashed(t *testing.T) {
 		if got := dashed(name); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
+	}
+}
+
+// A manual page has the help, the arguments and the flags that --help shows, in ASCII.
+func TestManual(t *testing.T) {
+	root := New(Program{Name: "test", Help: "Test.", Env: "TEST"}, &tree{})
+	pages := root.Manuals()
+	if got, want := strings.Join(slices.Sorted(maps.Keys(pages)), " "), "test-call.1 test-make.1 test-watch-run.1 test-watch-stop.1 test-watch.1 test.1"; got != want {
+		t.Errorf("the pages are %s, not %s", got, want)
+	}
+	page := pages["test-make.1"]
+	for _, want := range []string{
+		`.TH "TEST\-MAKE" "1"`, ".SH \"NAME\"\ntest-make \\- Make things\n", "test make <name> [<more> ...] [flags]", ".nf\n    test make x\n", ".fi\nIt makes\nthings,", ".TP\n\\fB<name>\\fR\nName.\n",
+		".TP\n\\fB\\-n, \\-\\-count=10\\fR\nHow many ($TEST_MAKE_COUNT).\n",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("there is no %q in\n%s", want, page)
+		}
+	}
+	if strings.Contains(page, "secret") {
+		t.Error("the page shows what is hidden")
+	}
+	if want := ".SS \"Work\"\n.TP\n\\fBmake\\fR\nMake things. See test\\-make(1).\n.TP\n\\fBwatch\\fR\n"; !strings.Contains(pages["test.1"], want) {
+		t.Errorf("there is no %q in\n%s", want, pages["test.1"])
+	}
+	for text, want := range map[string]string{`a\b`: `a\eb`, ".x": `\&.x`, "'x": `\&'x`, "x.y": "x.y", "NAME,…": `NAME,\[u2026]`, "--x": `\-\-x`} {
+		if got := roff(text); got != want {
+			t.Errorf("%s is %s, not %s", text, got, want)
+		}
+	}
+	if _, err := root.Find([]string{"watch", "sotp"}); err == nil || err.Error() != `unknown command "sotp"` {
+		t.Error(err)
+	}
+	if c, err := root.Find([]string{"watch", "stop"}); err != nil || c.Path() != "watch stop" {
+		t.Error(c, err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -98,26 +99,35 @@ func (c *Command) usageLine() string {
 // groups' first commands. The last group includes the command for shell completions.
 func (c *Command) writeGroups(p *page) {
 	const completion = "completion"
-	var names []string
-	groups, width := map[string][]row{}, len(completion)
+	width := len(completion)
 	for _, child := range c.Children {
-		name := cmp.Or(child.group, "Commands")
-		if groups[name] == nil {
-			names = append(names, name)
-		}
-		groups[name] = append(groups[name], row{child.Name, child.Help})
 		width = max(width, len(child.Name))
 	}
-	last := names[len(names)-1]
-	groups[last] = append(groups[last],
-		row{completion, "Print a script that completes commands in a shell."})
-	for _, name := range names {
-		p.line("\n%s:", name)
-		for i := range groups[name] {
-			groups[name][i].left = fmt.Sprintf("%-*s", width, groups[name][i].left)
+	groups := c.groups()
+	for i, group := range groups {
+		p.line("\n%s:", cmp.Or(group[0].group, "Commands"))
+		var rows []row
+		for _, child := range group {
+			rows = append(rows, row{fmt.Sprintf("%-*s", width, child.Name), child.Help})
 		}
-		p.table(groups[name])
+		if i == len(groups)-1 {
+			rows = append(rows, row{fmt.Sprintf("%-*s", width, completion), "Print a script that completes commands in a shell."})
+		}
+		p.table(rows)
 	}
+}
+
+// groups returns the commands by their headings, in the order of the groups' first commands.
+func (c *Command) groups() (groups [][]*Command) {
+	for _, child := range c.Children {
+		i := slices.IndexFunc(groups, func(group []*Command) bool { return group[0].group == child.group })
+		if i < 0 {
+			groups = append(groups, []*Command{child})
+		} else {
+			groups[i] = append(groups[i], child)
+		}
+	}
+	return groups
 }
 
 // leaves returns all commands below, with their paths.

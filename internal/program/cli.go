@@ -54,6 +54,7 @@ type cli struct {
 	Bench     benchCommand     `cmd:"" group:"Server" help:"Measure this server, or any endpoint, beside two references."`
 
 	Version versionCommand `cmd:"" group:"Other" help:"Print the version of this program."`
+	Man     manCommand     `cmd:"" group:"Other" help:"Print the manual page of a command, or write all pages."`
 }
 
 // smallCLI is the command line of mayfly. It has only the names and help texts of the commands of
@@ -66,6 +67,7 @@ type smallCLI struct {
 	Bench     elsewhere `cmd:"" group:"Server" help:"Measure this server, or any endpoint, beside two references."`
 
 	Version versionCommand `cmd:"" group:"Other" help:"Print the version of this program."`
+	Man     manCommand     `cmd:"" group:"Other" help:"Print the manual page of a command, or write all pages."`
 }
 
 // elsewhere is a command of mayfly-full.
@@ -106,11 +108,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		code, err := handOver(ctx, missing, args)
 		return cmp.Or(report(stderr, err), code)
 	}
-	parser := command.New(command.Program{Name: "mayfly", Help: "A DynamoDB-compatible database in which items expire exactly at their deadlines.", Env: "MAYFLY", Out: stdout, Err: stderr, Now: time.Now}, parts.commands())
+	parser := command.New(command.Program{Name: programName, Help: programHelp, Env: programEnv, Out: stdout, Err: stderr, Now: time.Now}, parts.commands())
 	selected, err := parser.Parse(args)
-	if wrong, ok := errors.AsType[*command.Usage](err); ok {
-		err = &advised{error: err, next: wrong.Next, exit: exitUsage}
-	}
+	err = misusedCommand(err)
 	if err != nil || selected == nil { // nil: help was printed
 		return report(stderr, err)
 	}
@@ -127,6 +127,20 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return cmp.Or(report(stderr, err), code)
 	}
 	return report(stderr, err)
+}
+
+const (
+	programName = "mayfly"
+	programHelp = "A DynamoDB-compatible database in which items expire exactly at their deadlines."
+	programEnv  = "MAYFLY"
+)
+
+// misusedCommand returns an error of package command with its next step and exit code.
+func misusedCommand(err error) error {
+	if wrong, ok := errors.AsType[*command.Usage](err); ok {
+		return &advised{error: err, next: wrong.Next, exit: exitUsage}
+	}
+	return err
 }
 
 // runner is a command. The text of its method Help, if it has one, is part of --help.

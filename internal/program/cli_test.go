@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -75,7 +78,7 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 	without := map[string]string{
 		"serve": "its log has --log-format json", "guard proxy": "its log has --log-format json", "worker": "its log has --log-format json", "trigger run": "its log has --log-format json",
 		"lifecycle run": "its log has --log-format json", "guard policy": "always JSON", "policy show": "always JSON", "schedule export": "always JSON", "lifecycle draw": "a picture",
-		"plan alarms": "a file of Prometheus", "plan prices": "a file for plan --prices", "plan record": "a file for plan --shape",
+		"plan alarms": "a file of Prometheus", "man": "a page of roff", "plan prices": "a file for plan --prices", "plan record": "a file for plan --shape",
 	}
 	var look func(*command.Command)
 	look = func(c *command.Command) {
@@ -101,6 +104,53 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 	seriesArchiveCommand{JSON: true}.print(streams{out: &out}, "dt=2030-01-01/a.parquet", 7)
 	if want := `{"file":"dt=2030-01-01/a.parquet","samples":7}` + "\n"; out.String() != want {
 		t.Errorf("series archive --json prints %s and not %s", out.String(), want)
+	}
+}
+
+// There is a manual page for every command, which groff reads without a warning, and shells complete its
+// name.
+func TestEveryCommandHasAManual(t *testing.T) {
+	was := parts
+	t.Cleanup(func() { parts = was })
+	parts.Commands = AllCommands
+	dir := t.TempDir()
+	mayfly := func(args ...string) string {
+		t.Helper()
+		var out, wrong bytes.Buffer
+		if code := run(t.Context(), args, &out, &wrong); code != exitOK {
+			t.Errorf("mayfly %v exits with %d: %s", args, code, wrong.String())
+		}
+		return out.String()
+	}
+	mayfly("man", "--dir", dir)
+	groff, _ := exec.LookPath("groff")
+	var look func(*command.Command)
+	look = func(c *command.Command) {
+		words := strings.Fields(c.Path())
+		name := filepath.Join(dir, strings.Join(append([]string{"mayfly"}, words...), "-")+".1")
+		page, err := os.ReadFile(name)
+		if err != nil || string(page) != mayfly(append([]string{"man"}, words...)...) {
+			t.Errorf("%s: %v, or not the page that mayfly man prints", name, err)
+		}
+		if groff != "" {
+			if warnings, err := exec.Command(groff, "-man", "-ww", "-Tutf8", "-z", name).CombinedOutput(); err != nil || len(warnings) > 0 {
+				t.Errorf("%s: %v: %s", name, err, warnings)
+			}
+		}
+		if n := len(words); n > 0 {
+			if out := mayfly(slices.Concat([]string{"__complete"}, words[:n-1], []string{""})...); !strings.Contains("\n"+out, "\n"+words[n-1]+"\t") {
+				t.Errorf("shells do not complete mayfly %s: %s", c.Path(), out)
+			}
+		}
+		for _, child := range c.Children {
+			look(child)
+		}
+	}
+	look(command.New(command.Program{Name: "mayfly", Env: "MAYFLY"}, &cli{}).Fill())
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		if script := mayfly("completion", shell); !strings.Contains(script, "__complete") {
+			t.Errorf("the script for %s asks for no completions: %s", shell, script)
+		}
 	}
 }
 

@@ -122,6 +122,8 @@ func TestMessages(t *testing.T) {
 		{"series export weather --to d --until noon", `--until: invalid time "noon"; use 2030-01-01, 2030-01-01T12:00:00, 2030-01-01T12:00:00Z, 2030-01-01T12:00:00+01:00, "in 5m" or now`, ""},
 		{"lifecycle simulate absent.yaml", "lifecycle: open absent.yaml: no such file or directory", "give the path of an existing file"},
 		{"guard --table t --lease 2fortnights", `--lease: "2fortnights" is not a duration; use 250ms, 90s, 1h30m, 2d or 2w`, ""},
+		{"man guard rnu", `unknown command "rnu"`, "did you mean mayfly guard run?"},
+		{"man guard run --dir d", "--dir d is for the pages of all commands", "drop the name of the command, or --dir"},
 		{"plan", "no traffic", "set --writes and --reads-eventual, or --shape FILE"},
 		{"plan --writes -1", "writes: -1 is not between 0 and 1e+09 a second", "mayfly plan --help"},
 	} {
