@@ -12,5 +12,7 @@ VOLUME /data
 EXPOSE 8000
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s CMD ["/usr/bin/mayfly", "healthcheck"]
 ENTRYPOINT ["/usr/bin/mayfly"]
-# A container's port is reached only where it is published. Set MAYFLY_ACCESS_KEY and MAYFLY_SECRET_KEY to require signed requests.
+# A container's port is reached only where it is published, so every command line of the server listens on all addresses, also DynamoDB Local's. Set MAYFLY_ACCESS_KEY and
+# MAYFLY_SECRET_KEY to require signed requests.
+ENV MAYFLY_SERVE_HOST=0.0.0.0 MAYFLY_SERVE_INSECURE_LISTEN=true
 CMD ["serve", "--data", "/data", "--host", "0.0.0.0", "--insecure-listen"]
