@@ -1,0 +1,1 @@
+export { connect, Clock, ClockMove, ClockState, ConnectOptions, Endpoint, MoveOptions } from "./index.js";
