@@ -121,3 +121,24 @@ func ExampleSizeGuard() {
 	}
 	// Output: index true 2 workers 3 shards
 }
+
+// Autoscaling and alarms of a table at Amazon, as a CloudFormation template, as resources of
+// Terraform, and as commands of the AWS CLI.
+func ExampleReport_Amazon() {
+	report, err := planner.Make(planner.Workload{Writes: 100, ItemBytes: 500}, planner.Default())
+	if err != nil {
+		log.Fatal(err)
+	}
+	settings, err := report.Amazon(planner.AmazonTable{Name: "orders"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(bytes.Count(settings.CloudFormation(), []byte("Type: AWS::ApplicationAutoScaling::ScalingPolicy")), "policies")
+	fmt.Println(bytes.Count(settings.Terraform(), []byte(`resource "aws_cloudwatch_metric_alarm"`)), "alarms")
+	command, _, _ := strings.Cut(string(settings.CLI()), "{")
+	fmt.Println(command)
+	// Output:
+	// 2 policies
+	// 3 alarms
+	// aws application-autoscaling register-scalable-target --cli-input-json '
+}

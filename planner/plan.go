@@ -284,7 +284,7 @@ func (r *Report) note(asked Workload) {
 	}
 	for _, d := range r.Demands {
 		if d.Throttled > 0 {
-			add("a new on-demand table would throttle %s of the %s in %d minutes; warm it to %s units a second first", d.Kind, d.Resource, d.Minutes, number(d.Warm))
+			add("a new on-demand table would throttle %s of the %s during %d minutes; warm it to %s units a second first", d.Kind, d.Resource, d.Minutes, number(d.Warm))
 		}
 	}
 	for _, t := range r.Tracks {
@@ -292,7 +292,7 @@ func (r *Report) note(asked Workload) {
 			add("%s of the %s reach %s units a second: the quota of a table or index is 40,000 until it is raised", t.Kind, t.Resource, number(t.Peak))
 		}
 		if t.Throttled > 0 {
-			add("autoscaling throttles %s of %s of the %s, about %s requests, in %s of %s minutes", percent(t.Throttled/t.Asked), t.Kind, t.Resource, millions(t.Requests), number(float64(t.Minutes)), number(float64(r.Minutes)))
+			add("autoscaling throttles %s of %s of the %s, about %s requests, during %s of %s minutes", percent(t.Throttled/t.Asked), t.Kind, t.Resource, millions(t.Requests), number(float64(t.Minutes)), number(float64(r.Minutes)))
 		}
 	}
 	if moved := w.Renewals * w.Expiring * (1 - w.Updates); moved > w.Updates+1e-9 {

@@ -17,6 +17,7 @@ type planCommand struct {
 	Show   planShowCommand   `cmd:"" default:"withargs" help:"Compute capacity and cost of a workload. \"mayfly plan\" alone means this."`
 	Guard  planGuardCommand  `cmd:"" help:"Compute the workers, lateness and cost of mayfly guard for a table."`
 	Alarms planAlarmsCommand `cmd:"" help:"Print Prometheus alarm rules for the workload."`
+	AWS    planAWSCommand    `cmd:"" name:"aws" help:"Print autoscaling and CloudWatch alarms of the table for Amazon: CloudFormation, Terraform or AWS CLI."`
 	Record planRecordCommand `cmd:"" help:"Record the traffic of a running mayfly or guard as CSV for --shape."`
 	Prices planPricesCommand `cmd:"" help:"Print a price table to edit and pass to --prices."`
 }
