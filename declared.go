@@ -85,8 +85,12 @@ type Reminder struct {
 	Table string
 
 	// Attribute is the path of the attribute with the instant, such as visit.times[0]["at"]. The
-	// value is a number of epoch seconds, or a string in ISO 8601 with a zone.
+	// value is a number of epoch seconds, or a string in ISO 8601.
 	Attribute string
+
+	// Zone is the IANA name of the time zone of strings that have none, such as "Europe/Berlin".
+	// Default: none, and a string without a zone is refused with a warning.
+	Zone string
 
 	// Offset is added to the instant: -48h is two days earlier. Default: 0. Range: ten years either
 	// way.

@@ -1,6 +1,7 @@
 package reminder_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -147,6 +148,31 @@ func TestInstantsInAllForms(t *testing.T) {
 		w.put("visits", k, "when", v, "mail", k)
 	}
 	w.pending("basic@1h0m0s", "blank@1h0m0s", "f@1h0m0.25s", "minute@1h0m0s", "ms@1h0m0.5s", "n@1h0m0s", "ns@1h0m0.001s", "off@1h0m0s", "short@1h0m0s", "z@1h0m0s")
+}
+
+// The published program writes instants without a zone, as date -u +%Y-%m-%dT%H:%M:%S prints them.
+// A rule's zone says what they mean. A rule that gets a zone finds the items that it refused before.
+// The warning about another text names the item.
+func TestZone(t *testing.T) {
+	w := newWorld(t)
+	w.table("visits")
+	w.put("visits", "a", "when", "2030-01-01T02:00:44", "mail", "a")
+	var log bytes.Buffer
+	stop := w.runLogged(&log, rule(nil))
+	w.put("visits", "b", "when", "2030-01-01T03:00:00", "mail", "b")
+	w.put("visits", "c", "when", "2030-01-01T03:00:00Z", "mail", "c")
+	w.pending("c@3h0m0s")
+	stop()
+	for _, key := range []string{"a", "b"} {
+		if want := `key="{\"k\":{\"S\":\"` + key + `\"}}"`; !strings.Contains(log.String(), want) || !strings.Contains(log.String(), "or set the rule's zone") {
+			t.Errorf("the log does not have %s: %s", want, &log)
+		}
+	}
+	w.run(rule(func(s *reminder.Spec) { s.Zone = "Europe/Berlin" }))
+	// the earlier version's reminder of c stays, but does not fire
+	w.pending("a@1h0m44s", "b@2h0m0s", "c@3h0m0s", "c@3h0m0s")
+	w.advance(2 * time.Hour)
+	w.got("a at 2030-01-01T01:00:44.000Z", "b at 2030-01-01T02:00:00.000Z")
 }
 
 // The published program does not define reminders in the past. Here the rule does.

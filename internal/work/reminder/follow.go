@@ -154,17 +154,26 @@ func (r *rule) due(it item) (due time.Time, ok bool) {
 	if it == nil || v == nil {
 		return due, false
 	}
-	at, ok := instant(v)
-	if !ok {
-		r.log.Warn("an attribute is not a time: use epoch seconds or ISO 8601 with a zone", "attribute", r.Attribute, "value", template.Text(v))
-		return due, false
+	at, ok := instant(v, r.zone)
+	return at.Add(r.Offset), ok
+}
+
+// dueOrWarn is due for an item that was written. It logs a warning if the attribute is not a time.
+func (r *rule) dueOrWarn(key, it item) (due time.Time, ok bool) {
+	due, ok = r.due(it)
+	if v := r.path.Of(it); !ok && it != nil && v != nil {
+		form := "ISO 8601 with a zone, or set the rule's zone"
+		if r.zone != nil {
+			form = "ISO 8601"
+		}
+		r.log.Warn("an attribute is not a time: use epoch seconds or "+form, "table", r.Table, "key", keyText(key), "attribute", r.Attribute, "value", template.Text(v))
 	}
-	return at.Add(r.Offset), true
+	return due, ok
 }
 
 // follow writes the reminder that a change asks for.
 func (r *rule) follow(ctx context.Context, c change) error {
-	due, named := r.due(c.new)
+	due, named := r.dueOrWarn(c.key, c.new)
 	before, wasNamed := r.due(c.old)
 	switch {
 	case !named && !wasNamed:

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/mayflydb/mayfly/internal/work/attr"
+	"github.com/mayflydb/mayfly/internal/work/cron"
 	"github.com/mayflydb/mayfly/internal/work/template"
 )
 
@@ -20,7 +21,7 @@ func TestInstant(t *testing.T) {
 		attr.S("2030-01-01T12:00:00Z"): noon, attr.S("2030-01-01t12:00:00z"): noon, attr.S("2030-01-01T13:00:00+01"): noon, attr.S("2030-01-01T12:00:00.000000001Z"): noon.Add(time.Millisecond),
 		attr.S(" 2030-01-01 12:00Z "): noon, attr.S("20300101T120000Z"): noon, attr.S("2030-01-01T06:30:00-0530"): noon,
 	} {
-		if got, ok := instant(written); !ok || !got.Equal(want) {
+		if got, ok := instant(written, nil); !ok || !got.Equal(want) {
 			t.Errorf("%v: %v, %v", template.Text(written), got, ok)
 		}
 	}
@@ -29,8 +30,32 @@ func TestInstant(t *testing.T) {
 		&types.AttributeValueMemberN{Value: "-1"}, &types.AttributeValueMemberN{Value: "1893499200000"}, &types.AttributeValueMemberN{Value: "1e99999999"},
 		&types.AttributeValueMemberN{Value: "1/2"}, &types.AttributeValueMemberN{Value: ""}, &types.AttributeValueMemberBOOL{Value: true}, nil,
 	} {
-		if got, ok := instant(written); ok {
+		if got, ok := instant(written, nil); ok {
 			t.Errorf("%v: %v", template.Text(written), got)
+		}
+	}
+}
+
+// A zone is for texts without one. It has summer time: a text that its clocks show twice is the first
+// of the two instants, and one that they skip is the instant without the change.
+func TestInstantInZone(t *testing.T) {
+	berlin, err := cron.Zone("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for written, want := range map[types.AttributeValue]string{
+		attr.S("2030-01-01T00:00:44"): "2029-12-31T23:00:44Z", attr.S("2030-07-01 12:00:00.5"): "2030-07-01T10:00:00.5Z", attr.S("2030-07-01T12:00"): "2030-07-01T10:00:00Z", attr.S("20300701T120000"): "2030-07-01T10:00:00Z",
+		attr.S("2030-07-01T12:00:00.0001"): "2030-07-01T10:00:00.001Z",
+		attr.S("2030-10-27T02:30:00"):      "2030-10-27T00:30:00Z", attr.S("2030-03-31T02:30:00"): "2030-03-31T01:30:00Z",
+		attr.S("2030-07-01T12:00:00Z"): "2030-07-01T12:00:00Z", attr.S("2030-07-01T12:00:00+05:00"): "2030-07-01T07:00:00Z", &types.AttributeValueMemberN{Value: "1893499200"}: "2030-01-01T12:00:00Z",
+	} {
+		if got, ok := instant(written, berlin); !ok || got.Format(time.RFC3339Nano) != want {
+			t.Errorf("%v: %v, %v; want %s", template.Text(written), got, ok, want)
+		}
+	}
+	for _, text := range []string{"2030-01-01", "2030-13-01T12:00:00", "2030-01-01T12:00:00 Berlin", "noon"} {
+		if got, ok := instant(attr.S(text), berlin); ok {
+			t.Errorf("%s: %v", text, got)
 		}
 	}
 }
@@ -41,7 +66,7 @@ func FuzzInstant(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		for _, v := range []types.AttributeValue{attr.S(s), &types.AttributeValueMemberN{Value: s}} {
-			if got, ok := instant(v); ok && (got.Before(earliest) || got.Nanosecond()%int(time.Millisecond) != 0) {
+			if got, ok := instant(v, time.UTC); ok && (got.Before(earliest) || got.Nanosecond()%int(time.Millisecond) != 0) {
 				t.Errorf("%q is %v", s, got)
 			}
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -80,6 +82,18 @@ func (w *world) run(rules ...reminder.Spec) (stop func()) {
 	case <-time.After(patience):
 		w.t.Fatal("the reminders do not get ready")
 	}
+	return stop
+}
+
+// runLogged is run with a log.
+func (w *world) runLogged(log io.Writer, rules ...reminder.Spec) (stop func()) {
+	w.t.Helper()
+	m := reminder.New(reminder.Options{
+		DB: w.DynamoDB(), Streams: w.Streams(), Now: w.Clock().Now, Courier: w.courier, Region: "us-east-1", Account: "000000000000", Rules: rules,
+		Leases: lease.Options{Exclusive: true}, Logger: slog.New(slog.NewTextHandler(log, nil)),
+	})
+	stop = w.background(m.Run)
+	<-m.Ready()
 	return stop
 }
 

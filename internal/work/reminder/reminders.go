@@ -58,16 +58,17 @@ func (m *Reminders) Ready() <-chan struct{} { return m.ready }
 func newRule(m *Reminders, s Spec) *rule {
 	t, err := readInput(s.Input)
 	p, err2 := template.ParsePath(s.Attribute)
-	if err := errors.Join(err, err2); err != nil {
+	zone, err3 := s.zone()
+	if err := errors.Join(err, err2, err3); err != nil {
 		panic("reminder: a rule was not checked: " + err.Error())
 	}
-	version, err := json.Marshal(Spec{Table: s.Table, Attribute: s.Attribute, Offset: s.Offset, Input: s.Input, Past: s.Past})
+	version, err := json.Marshal(Spec{Table: s.Table, Attribute: s.Attribute, Zone: s.Zone, Offset: s.Offset, Input: s.Input, Past: s.Past})
 	if err != nil {
 		// a Spec consists of strings and numbers
 		panic("reminder: a rule does not marshal: " + err.Error())
 	}
 	r := &rule{
-		Spec: s, Reminders: m, registered: newEvent(), scanned: newEvent(), version: hash(string(version))[:8], path: p, input: t, log: m.o.Logger.With("reminder", s.Name),
+		Spec: s, Reminders: m, registered: newEvent(), scanned: newEvent(), version: hash(string(version))[:8], path: p, zone: zone, input: t, log: m.o.Logger.With("reminder", s.Name),
 	}
 	r.timers = r.newTimers()
 	return r

@@ -67,6 +67,7 @@ type rule struct {
 	scanned    *event        // the scan is complete, or there is no table
 	version    string        // a hash of all that decides about the reminders of its items
 	path       template.Path // to the attribute
+	zone       *time.Location
 	input      *template.Template
 	log        *slog.Logger
 }

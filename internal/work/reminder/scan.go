@@ -89,13 +89,13 @@ func (r *rule) scan(ctx context.Context, stream string, state item) error {
 			return err
 		}
 		for _, it := range page.Items {
-			due, named := r.due(it)
-			if !named || due.Before(r.o.Now()) && r.Past != pastFire {
-				continue
-			}
 			key := item{}
 			for _, name := range keys {
 				key[name] = it[name]
+			}
+			due, named := r.dueOrWarn(key, it)
+			if !named || due.Before(r.o.Now()) && r.Past != pastFire {
+				continue
 			}
 			if err := r.remind(ctx, key, it, due, order(stream, "")); err != nil {
 				return err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mayflydb/mayfly/internal/constraint"
 	"github.com/mayflydb/mayfly/internal/option"
+	"github.com/mayflydb/mayfly/internal/work/cron"
 	"github.com/mayflydb/mayfly/internal/work/declare"
 	"github.com/mayflydb/mayfly/internal/work/template"
 )
@@ -16,8 +17,10 @@ type Spec struct {
 	// the table of the items. It may be created later; its stream must have new and old images
 	Table string `yaml:"table"`
 	// the path of the instant, for example visit.times[0]["at"]: N, epoch seconds, or S, ISO 8601
-	// with a zone
 	Attribute string `yaml:"attribute"`
+	// the IANA name of the time zone of instants without one. Default: none, and such instants are
+	// refused
+	Zone string `yaml:"zone,omitempty" json:"Zone,omitempty"`
 	// added to the instant: -48h, 15m. Default: 0. Range: 10 years either way
 	Offset time.Duration `yaml:"offset,omitempty"`
 	Target string        `yaml:"target"` // the ARN or the name of a mapped target
@@ -56,6 +59,14 @@ func CheckSpecs(specs []Spec) error {
 	return declare.Check("reminder", specs, func(s *Spec) (string, []error) { return s.Name, s.problems() })
 }
 
+// zone returns the time zone of instants without one; nil if the rule has none.
+func (s *Spec) zone() (*time.Location, error) {
+	if s.Zone == "" {
+		return nil, nil
+	}
+	return cron.Zone(s.Zone)
+}
+
 // problems returns all errors in a rule.
 func (s *Spec) problems() (all option.Complaints) {
 	all.AddIf(!constraint.IsName(s.Name), "name", `%q is not 1 to 64 letters, digits, "-", "_" and "."`, s.Name)
@@ -64,6 +75,8 @@ func (s *Spec) problems() (all option.Complaints) {
 	all.AddIf(s.Attribute == "", "", "attribute is missing")
 	_, err := template.ParsePath(s.Attribute)
 	all.AddIf(s.Attribute != "" && err != nil, "attribute", "%v", err)
+	_, err = s.zone()
+	all.AddIf(err != nil, "zone", "%v", err)
 	all.AddIf(s.Offset.Abs() > offsetMax, "offset", "%s is more than ten years", s.Offset)
 	all.AddIf(s.Target == "", "", "target is missing")
 	all.AddIf(len(s.Target) > targetMax || len(s.OnFailure) > targetMax, "", "the ARN of a target has at most %d characters", targetMax)

@@ -18,6 +18,7 @@ reminders:
   - name: visit
     table: visits
     attribute: visit.times[0]
+    zone: Europe/Berlin
     offset: -48h
     target: arn:aws:lambda:us-east-1:000000000000:function:mail
     input: {to: "<$.mail>", text: "See you at <mayfly.at>"}
@@ -38,7 +39,7 @@ reminders:
 	}
 	retries := 3
 	want := []reminder.Spec{
-		{Name: "visit", Table: "visits", Attribute: "visit.times[0]", Offset: -48 * time.Hour, Target: "arn:aws:lambda:us-east-1:000000000000:function:mail",
+		{Name: "visit", Table: "visits", Attribute: "visit.times[0]", Zone: "Europe/Berlin", Offset: -48 * time.Hour, Target: "arn:aws:lambda:us-east-1:000000000000:function:mail",
 			Input: `{"text":"See you at <mayfly.at>","to":"<$.mail>"}`},
 		{Name: "payment", Table: "bills", Attribute: `due["at.last"]`, Offset: 90 * time.Minute, Target: "hook", Input: "pay <$.sum>", Past: "fire", Retries: &retries,
 			Age: time.Hour, OnFailure: "dead"},
@@ -60,6 +61,7 @@ func TestBadSpecs(t *testing.T) {
 		`[{name: a, table: abc, attribute: x, target: y, input: '{"a": <$.b>'}]`: `reminder "a": input: it begins like JSON but is not valid JSON`,
 		`[{name: a, table: abc, attribute: x, target: y, offset: soon}]`:         `offset: "soon" is not a duration such as 90s or 2d`,
 		`[{name: a, table: abc, attribute: "x..y", target: y}]`:                  `reminder "a": attribute: invalid path "x..y"; use the form a.b[0]["c.d"]`,
+		`[{name: a, table: abc, attribute: x, target: y, zone: CEST}]`:           `reminder "a": zone: time zone "CEST": not in the IANA time zone database`,
 		`[{name: a, table: abc, attribute: x, target: y, when: now}]`:            "unknown setting when",
 	} {
 		_, err := reminder.ReadSpecs(strings.NewReader(file))
