@@ -12,7 +12,7 @@ type lifecycleDeleteCommand struct {
 	Lifecycle string `arg:"" help:"Name of the lifecycle."`
 	Entity    string `arg:"" optional:"" help:"Name of the entity. Default: delete the whole lifecycle."`
 	Cancel    bool   `help:"Cancel the entities that are under way. Without it, a lifecycle with such entities is not deleted."`
-	Yes       bool   `help:"With --cancel: do not ask for confirmation."`
+	Yes       bool   `help:"Delete a lifecycle without asking for confirmation."`
 	JSON      bool   `name:"json" help:"Print JSON."`
 	endpointFlags
 }
@@ -21,7 +21,7 @@ func (lifecycleDeleteCommand) Help() string {
 	return `Examples:
 
     mayfly lifecycle delete trial ada
-    mayfly lifecycle delete trial
+    mayfly lifecycle delete trial --yes
     mayfly lifecycle delete trial --cancel --yes
 
 No handler is called. The history of entities stays readable until its retention ends, and calls under way are
@@ -40,6 +40,11 @@ func (c lifecycleDeleteCommand) Run(ctx context.Context, s streams) error {
 	e, l, err := c.lifecycles(ctx)
 	if err != nil {
 		return err
+	}
+	if !c.Yes {
+		if err := c.confirmIfIdle(ctx, s, l); err != nil {
+			return e.adviseLifecycle(err, c.Lifecycle, c.Entity)
+		}
 	}
 	cancelled, err := l.DeleteLifecycle(ctx, c.Lifecycle, lifecycle.DeleteOptions{})
 	var underWay *lifecycle.UnderWay
@@ -69,4 +74,23 @@ func (c lifecycleDeleteCommand) Run(ctx context.Context, s streams) error {
 	}
 	_, err = fmt.Fprintln(s.out)
 	return err
+}
+
+// confirmIfIdle asks for confirmation to delete a lifecycle that exists and has no entity under way.
+// DeleteLifecycle refuses the others without another option.
+func (c lifecycleDeleteCommand) confirmIfIdle(ctx context.Context, s streams, l *lifecycle.Lifecycles) error {
+	if _, _, err := l.Definition(ctx, c.Lifecycle); errors.Is(err, lifecycle.ErrNoLifecycle) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	busy := false
+	err := l.Each(ctx, c.Lifecycle, func(en lifecycle.Entity) error {
+		busy = busy || en.Ended == ""
+		return nil
+	})
+	if err != nil || busy {
+		return err
+	}
+	return confirm(s, false, "delete lifecycle "+c.Lifecycle)
 }

@@ -33,7 +33,7 @@ func (c lifecycleListCommand) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return e.adviseLifecycle(err)
 	}
-	heading := []string{"Lifecycle", "Version", "State", "Entities", "Next (UTC)"}
+	heading := []string{"Lifecycle", "Version", "State", "Entities", "Paused", "Cancelled", "Next (UTC)"}
 	shown := listing{table: table{heading: heading}, plural: "lifecycles", json: c.JSON}
 	for _, name := range names {
 		d, version, err := l.Definition(ctx, name)
@@ -44,34 +44,65 @@ func (c lifecycleListCommand) Run(ctx context.Context, s streams) error {
 		for i := range d.States {
 			states[i] = d.States[i].Name
 		}
-		counts, next := map[string]int{}, map[string]time.Time{}
+		counts := newStateCounts()
 		err = l.Each(ctx, name, func(en lifecycle.Entity) error {
-			if counts[en.State]++; !slices.Contains(states, en.State) {
+			if !slices.Contains(states, en.State) {
 				states = append(states, en.State) // a state of an earlier version
 			}
-			if at := next[en.State]; !en.Next.IsZero() && en.Paused.IsZero() && (at.IsZero() || en.Next.Before(at)) {
-				next[en.State] = en.Next
-			}
+			counts.add(en)
 			return nil
 		})
 		if err != nil {
 			return e.adviseLifecycle(err)
 		}
 		if c.JSON {
-			if err := writeJSON(s.out, map[string]any{"lifecycle": name, "version": version, "entities": counts}); err != nil {
+			if err := writeJSON(s.out, map[string]any{"lifecycle": name, "version": version, "entities": counts.entities, "paused": counts.paused, "cancelled": counts.cancelled}); err != nil {
 				return err
 			}
 			continue
 		}
 		for _, state := range states {
 			at := ""
-			if t := next[state]; !t.IsZero() {
+			if t := counts.next[state]; !t.IsZero() {
 				at = utcText(t)
 			}
-			shown.add(name, fmt.Sprint(version), state, fmt.Sprint(counts[state]), at)
+			shown.add(name, fmt.Sprint(version), state, fmt.Sprint(counts.entities[state]), countText(counts.paused[state]), countText(counts.cancelled[state]), at)
 		}
 	}
 	return shown.end(s)
+}
+
+// stateCounts counts the entities of a lifecycle by state.
+type stateCounts struct {
+	entities  map[string]int // all but the cancelled ones
+	paused    map[string]int // those of entities that are paused
+	cancelled map[string]int
+	next      map[string]time.Time // the earliest next transition
+}
+
+func newStateCounts() stateCounts {
+	return stateCounts{map[string]int{}, map[string]int{}, map[string]int{}, map[string]time.Time{}}
+}
+
+func (c stateCounts) add(en lifecycle.Entity) {
+	if en.Ended == lifecycle.KindCancelled {
+		c.cancelled[en.State]++
+		return
+	}
+	c.entities[en.State]++
+	if !en.Paused.IsZero() {
+		c.paused[en.State]++
+	} else if at := c.next[en.State]; !en.Next.IsZero() && (at.IsZero() || en.Next.Before(at)) {
+		c.next[en.State] = en.Next
+	}
+}
+
+// countText returns a count, or nothing for 0.
+func countText(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprint(n)
 }
 
 type lifecycleShowCommand struct {
