@@ -131,35 +131,6 @@ func (s *Scheduler) checkMapped(arn string) error {
 	return nil
 }
 
-// readOnly are the prefixes of the names of operations that a schedule cannot call.
-var readOnly = []string{
-	"get", "describe", "list", "poll", "receive", "search", "scan", "query", "select", "read", "lookup", "discover", "validate", "batchGet", "batchDescribe",
-	"batchRead", "transactGet", "adminGet", "adminList", "testMigration", "retrieve", "testConnection", "translateDocument", "isAuthorized", "invokeModel",
-}
-
-// checkUniversal checks a target arn:aws:scheduler:::aws-sdk:<service>:<operation>.
-func checkUniversal(a arn, t *Target) error {
-	service, operation, ok := universalOf(a)
-	if !ok {
-		return invalid("scheduler is not a supported service for a target")
-	}
-	for _, word := range readOnly {
-		if strings.HasPrefix(operation, word) {
-			return invalid(operation + " API is not supported")
-		}
-	}
-	if service == dynamoService && dynamoOperation(operation) == "" {
-		return invalid(operation + " API is not supported")
-	}
-	if err := checkParameters(t, "", nil); err != nil {
-		return err
-	}
-	if t.Input == nil {
-		return invalid("You must provide an input to set this target for your schedule")
-	}
-	return nil
-}
-
 // checkTemplated checks a target that is a resource of a service.
 func (s *Scheduler) checkTemplated(a arn, t *Target, region string) error {
 	prefix, ok := templated[a.service]

@@ -95,6 +95,12 @@ func TestCheckSchedule(t *testing.T) {
 		{body(daily, targetJSON(universal+"s3:getObject", `"Input":"{}"`)), invalid("getObject API is not supported")},
 		{body(daily, targetJSON(universal+"dynamodb:batchGetItem", `"Input":"{}"`)), invalid("batchGetItem API is not supported")},
 		{body(daily, targetJSON(universal+"dynamodb:eraseItem", `"Input":"{}"`)), invalid("eraseItem API is not supported")},
+		{body(daily, targetJSON(universal+"sqs:sendMessage", `"Input":"{"`)), invalid("JSON syntax error in input for the target")},
+		{body(daily, targetJSON(universal+"sqs:sendMessage", `"Input":"null"`)), invalid("JSON syntax error in input for the target")},
+		{body(daily, targetJSON(universal+"sqs:sendMessage", `"Input":"[1]"`)), invalid("JSON syntax error in input for the target")},
+		{body(daily, targetJSON(universal+"dynamodb:deleteItem", `"Input":"{"`)), invalid("JSON syntax error in input for the target")},
+		{body(daily, targetJSON(universal+"dynamodb:deleteItem", `"Input":"{\"TableName\":\"t\"}"`)), invalid("The input for the target is not valid: DeleteItem needs the member Key")},
+		{body(daily, targetJSON(universal+"dynamodb:putItem", `"Input":"{\"TableNam\":\"x\",\"item\":{},\"Item\":null,\"noSmithyDocumentSerde\":1}"`)), invalid("The input for the target is not valid: PutItem has no member TableNam; PutItem has no member item; PutItem has no member noSmithyDocumentSerde; PutItem needs the member TableName; PutItem needs the member Item")},
 		{body(daily, targetJSON(universal+"sqs:sendMessage", `"Input":"{}"`, `"SqsParameters":{"MessageGroupId":"g"}`)), invalid("Parameters SqsParameters not supported for the target")},
 		{body(daily, targetJSON(lambdaARN, `"KinesisParameters":{"PartitionKey":"k"}`)), invalid("Parameters KinesisParameters not supported for the target")},
 		{body(daily, targetJSON("arn:aws:kinesis:us-east-1:123456789012:stream/s")), invalid("Parameters KinesisParameters must be specified")},
@@ -148,7 +154,8 @@ func TestTargetsTaken(t *testing.T) {
 			`"SecurityGroups":["g"],"AssignPublicIp":"ENABLED"}},"PlatformVersion":"p","Group":"g","CapacityProviderStrategy":[{"capacityProvider":"c","weight":0,"base":100000}],`+
 			`"EnableECSManagedTags":true,"EnableExecuteCommand":false,"PlacementConstraints":[{"type":"memberOf","expression":""}],"PlacementStrategy":[{"type":"spread","field":"f"}],"PropagateTags":"TASK_DEFINITION","ReferenceId":"",`+
 			`"Tags":[{"k":"v"}]}`),
-		targetJSON("arn:aws:scheduler:::aws-sdk:dynamodb:deleteItem", `"Input":"not looked at"`),
+		targetJSON("arn:aws:scheduler:::aws-sdk:dynamodb:deleteItem", `"Input":"{\"TableName\":\"t\",\"Key\":{\"pk\":{\"S\":\"<aws.scheduler.execution-id>\"}},\"ConditionExpression\":\"a = b\"}"`),
+		targetJSON("arn:aws:scheduler:::aws-sdk:sqs:sendMessage", `"Input":"{\"DelaySeconds\":<aws.scheduler.attempt-number>,\"MessageBody\":\"\\u003caws.scheduler.schedule-arn\\u003e\"}"`),
 		targetJSON("arn:aws:scheduler:::aws-sdk:sesv2:sendEmail", `"Input":"{}"`),
 	}
 	for i, target := range targets {

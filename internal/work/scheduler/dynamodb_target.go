@@ -28,24 +28,14 @@ const dynamoService = "dynamodb"
 // DynamoPattern is the pattern of DynamoTarget's ARNs.
 const DynamoPattern = "arn:aws*:scheduler:::aws-sdk:" + dynamoService + ":*"
 
-// dynamoOperations maps the operations in ARNs to the API's names: all operations that write.
-var dynamoOperations = sync.OnceValue(func() map[string]string {
-	m := map[string]string{}
-	for _, name := range []string{
-		"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems", "ExecuteStatement", "BatchExecuteStatement",
-		"ExecuteTransaction", "CreateTable", "UpdateTable", "DeleteTable", "UpdateTimeToLive", "TagResource", "UntagResource",
-		"CreateBackup", "DeleteBackup", "CreateGlobalTable", "UpdateGlobalTable", "UpdateGlobalTableSettings", "UpdateContinuousBackups",
-		"UpdateContributorInsights", "UpdateTableReplicaAutoScaling", "EnableKinesisStreamingDestination",
-		"DisableKinesisStreamingDestination", "UpdateKinesisStreamingDestination", "ExportTableToPointInTime", "ImportTable",
-		"RestoreTableFromBackup", "RestoreTableToPointInTime", "PutResourcePolicy", "DeleteResourcePolicy",
-	} {
-		m[strings.ToLower(name[:1])+name[1:]] = name
+// dynamoOperations maps the operations in ARNs, such as "putItem", to their calls.
+var dynamoOperations = sync.OnceValue(func() map[string]dynamoCall {
+	m := map[string]dynamoCall{}
+	for _, c := range dynamoCalls() {
+		m[strings.ToLower(c.name[:1])+c.name[1:]] = c
 	}
 	return m
 })
-
-// dynamoOperation returns the API's name of an operation; empty if a schedule cannot call it.
-func dynamoOperation(name string) string { return dynamoOperations()[name] }
 
 // DynamoTarget returns a universal target that calls DynamoDB's writing operations through a
 // client. The schedule's input is the request's body, byte for byte.
@@ -53,14 +43,14 @@ func DynamoTarget(db *dynamodb.Client) target.Target {
 	return target.Func(func(ctx context.Context, d target.Delivery) error {
 		a, ok := parseARN(d.TargetARN)
 		service, name, universal := universalOf(a)
-		operation := dynamoOperation(name)
-		if !ok || !universal || service != dynamoService || operation == "" {
+		call, known := dynamoOperations()[name]
+		if !ok || !universal || service != dynamoService || !known {
 			return target.Permanent(codeDynamoInvalid, name+" API is not supported")
 		}
 		if !json.Valid(d.Body) {
 			return target.Permanent("SerializationException", "the input is not valid JSON")
 		}
-		return dynamoFailure(callDynamo(ctx, db, operation, d.Body))
+		return dynamoFailure(callDynamo(ctx, db, call.name, d.Body))
 	})
 }
 

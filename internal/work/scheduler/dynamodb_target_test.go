@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
 
 	"github.com/mayflydb/mayfly/target"
 )
@@ -46,8 +49,7 @@ func TestDynamoTarget(t *testing.T) {
 	call("create", "createTable", `{"TableName":"made","BillingMode":"PAY_PER_REQUEST","AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"}],"KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}]}`)
 	call("update", "updateItem", `{"TableName":"items","Key":{"pk":{"S":"update"}},"UpdateExpression":"SET #a = :a","ExpressionAttributeNames":{"#a":"a"},"ExpressionAttributeValues":{":a":{"SS":["x"]}},"ReturnValues":"ALL_NEW"}`)
 	call("conditional", "deleteItem", `{"TableName":"items","Key":{"pk":{"S":"x"}},"ConditionExpression":"attribute_exists(pk)"}`)
-	call("wrong", "deleteItem", `{"TableName":"items"}`)
-	call("broken", "deleteItem", `{"TableName":`)
+	call("wrong", "deleteItem", `{"TableName":"items","Key":{}}`)
 	call("nowhere", "deleteItem", `{"TableName":"nowhere","Key":{"pk":{"S":"x"}}}`)
 	w.advance(time.Minute)
 	out, err := w.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String("items")})
@@ -79,14 +81,41 @@ func TestDynamoTarget(t *testing.T) {
 		codes[strings.TrimPrefix(r.text("source"), scheduleARN+"default/")] = r.text("code")
 	}
 	for name, code := range map[string]string{
-		"conditional": "ConditionalCheckFailedException", "wrong": "ValidationException", "broken": "SerializationException", "nowhere": "ResourceNotFoundException",
+		"conditional": "ConditionalCheckFailedException", "wrong": "ValidationException", "nowhere": "ResourceNotFoundException",
 	} {
 		if codes[name] != code {
 			t.Errorf("%s is a dead letter for %q, want %s", name, codes[name], code)
 		}
 	}
-	if len(codes) != 4 {
+	if len(codes) != 3 {
 		t.Errorf("dead letters %v", codes)
+	}
+}
+
+// The required members are those that the SDK requires.
+func TestDynamoCalls(t *testing.T) {
+	client := reflect.ValueOf(dynamodb.New(dynamodb.Options{Region: "us-east-1"}))
+	for _, c := range dynamoCalls() {
+		method := client.MethodByName(c.name)
+		if !method.IsValid() {
+			t.Errorf("the SDK has no operation %s", c.name)
+			continue
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel() // an operation that requires nothing must call nobody
+		out := method.Call([]reflect.Value{reflect.ValueOf(ctx), reflect.New(c.input)})
+		err, _ := out[1].Interface().(error)
+		var required []string
+		if invalid, ok := errors.AsType[smithy.InvalidParamsError](err); ok {
+			for _, one := range invalid.Errs() {
+				if one, ok := errors.AsType[smithy.InvalidParamError](one); ok {
+					required = append(required, strings.TrimPrefix(one.Field(), c.input.Name()+"."))
+				}
+			}
+		}
+		if got := slices.Sorted(slices.Values(c.required)); !slices.Equal(got, slices.Sorted(slices.Values(required))) {
+			t.Errorf("%s requires %v, and the SDK %v (%v)", c.name, got, required, err)
+		}
 	}
 }
 
