@@ -4,13 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/mayflydb/mayfly/internal/work/declare"
+	"github.com/mayflydb/mayfly/internal/yamlfile"
 )
 
 const (
@@ -29,29 +28,26 @@ func Read(r io.Reader, known func(handler string) error) (*Definition, error) {
 	if len(file) > fileMost {
 		return nil, Faults{{Text: fmt.Sprintf("the file is larger than %d bytes", fileMost)}}
 	}
-	var document yaml.Node
-	if err := yaml.Unmarshal(file, &document); err != nil {
-		return nil, yamlFaults(err)
+	root, err := yamlfile.Parse(file)
+	if syntax, ok := errors.AsType[*yamlfile.SyntaxError](err); ok {
+		return nil, Faults{{Line: syntax.Line, Column: syntax.Column, Text: syntax.Reason}}
 	}
-	if len(document.Content) == 0 || document.Content[0].Kind != yaml.MappingNode {
+	if root == nil || root.Kind != yaml.MappingNode {
 		return nil, Faults{{Line: 1, Column: 1, Text: `must be an object with the members "lifecycle" and "states"`}}
 	}
-	if left := nodesMost; !countable(&document, &left, 0) {
+	if left := nodesMost; !countable(root, &left, 0) {
 		return nil, Faults{{Text: fmt.Sprintf("the file has more than %d values, or is nested too deep", nodesMost)}}
 	}
 	d := &Definition{}
 	strict := yaml.NewDecoder(strings.NewReader(string(file)))
 	strict.KnownFields(true)
 	if err := strict.Decode(d); err != nil {
-		return nil, yamlFaults(err)
-	}
-	if err := strict.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		return nil, Faults{{Text: "a second document begins here; a file has one lifecycle"}}
+		return nil, yamlFaults(err, root)
 	}
 	err = d.Check(known)
 	faults := FaultsOf(err)
 	for _, f := range faults {
-		f.Line, f.Column = placeOf(document.Content[0], f.Path)
+		f.Line, f.Column = placeOf(root, f.Path)
 	}
 	if err != nil {
 		return nil, err
@@ -78,18 +74,11 @@ func countable(node *yaml.Node, left *int, deep int) bool {
 	return true
 }
 
-// yamlFaults converts the errors of the YAML parser to Faults with lines.
-func yamlFaults(err error) error {
+// yamlFaults converts the errors of the YAML decoder to Faults.
+func yamlFaults(err error, root *yaml.Node) error {
 	var all Faults
-	yamlLine := regexp.MustCompile(`line ([0-9]+): `) // needed after a mistake only
-	for _, text := range declare.Plain(err) {
-		f := &Fault{Text: text}
-		if at := yamlLine.FindStringSubmatch(f.Text); at != nil {
-			f.Line, _ = strconv.Atoi(at[1])
-			f.Column = 1
-			f.Text = strings.Replace(f.Text, at[0], "", 1)
-		}
-		all = append(all, f)
+	for _, f := range yamlfile.Faults(err, root) {
+		all = append(all, &Fault{Line: f.Line, Column: f.Column, Text: f.Text})
 	}
 	return all
 }

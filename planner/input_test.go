@@ -58,8 +58,8 @@ func TestPricesThatAreNone(t *testing.T) {
 	}
 	for _, x := range []struct{ file, says string }{
 		{"", "the price table is empty"},
-		{"{", "the price table cannot be read: line 1: did not find expected node content"},
-		{with("gb_month: 0.25", "gb_months: 0.25"), "the price table cannot be read: line 13: gb_months is unknown"},
+		{"{", "the price table cannot be read: line 1, column 2: it is neither YAML nor JSON: did not find expected node content"},
+		{with("gb_month: 0.25", "gb_months: 0.25"), "the price table cannot be read: line 13, column 3: unknown setting gb_months"},
 		{with("  gb_month: 0.25\n", ""), "storage.gb_month is missing"},
 		{with("write_per_million: 0.625", "write_per_million: free"), `"free" is not a number`},
 		{with("write_per_million: 0.625", "write_per_million: -1"), "on_demand.write_per_million: -1 is not between 0 and 1e+15"},
@@ -68,7 +68,7 @@ func TestPricesThatAreNone(t *testing.T) {
 		{with("gb_bytes: 1000000000", "gb_bytes: 0"), "storage.gb_bytes: must be above 0"},
 		{with("since: 2024-11-01", "since: yesterday"), `since: "yesterday" is not a date such as 2024-11-01`},
 		{with("region: us-east-1\n", ""), "region is missing"},
-		{string(good) + "---\nregion: another\n", "a second document follows it"},
+		{string(good) + "---\nregion: another\n", "line 25, column 1: a second document begins here"},
 		{strings.Repeat("#", pricesMax+1), "a price table must not exceed 65536 bytes"},
 	} {
 		if _, err := ReadPrices(strings.NewReader(x.file)); err == nil || !strings.Contains(err.Error(), x.says) {

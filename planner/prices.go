@@ -7,11 +7,12 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"regexp"
 	"strings"
 	"time"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/mayflydb/mayfly/internal/yamlfile"
 )
 
 // Prices is a price table, in US dollars.
@@ -99,32 +100,23 @@ func ReadPrices(r io.Reader) (*Prices, error) {
 	for _, f := range p.figures() {
 		*f.at = math.NaN() // still NaN afterwards: missing
 	}
+	root, err := yamlfile.Parse(text)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the price table cannot be read: %w", err)
+	case root == nil:
+		return nil, errors.New("the price table is empty")
+	}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	decoder.KnownFields(true)
-	if err := decoder.Decode(p); errors.Is(err, io.EOF) {
-		return nil, errors.New("the price table is empty")
-	} else if err != nil {
-		return nil, fmt.Errorf("the price table cannot be read: %s", plain(err))
-	}
-	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		return nil, errors.New("the price table cannot be read: a second document follows it")
+	if err := decoder.Decode(p); err != nil {
+		var faults []string
+		for _, f := range yamlfile.Faults(err, root) {
+			faults = append(faults, f.String())
+		}
+		return nil, fmt.Errorf("the price table cannot be read: %s", strings.Join(faults, "; "))
 	}
 	return p, p.check()
-}
-
-// plain returns the decoder's complaint without its name and without Go's types.
-func plain(err error) string {
-	var several *yaml.TypeError
-	if !errors.As(err, &several) {
-		return strings.TrimPrefix(err.Error(), "yaml: ")
-	}
-	// compiled here, because the texts are needed after a mistake only
-	unknownMember := regexp.MustCompile(`field (\S+) not found in type [^;\n]*`)
-	noNumber := regexp.MustCompile("cannot unmarshal !!\\w+ `([^`]*)` into float64")
-	noObject := regexp.MustCompile("cannot unmarshal !!\\w+(?: `[^`]*`)? into (?:planner\\.|struct)[^\n]*")
-	text := unknownMember.ReplaceAllString(strings.Join(several.Errors, "; "), "$1 is unknown")
-	text = noNumber.ReplaceAllString(text, `"$1" is not a number`)
-	return noObject.ReplaceAllString(text, "a value stands where an object with prices is expected")
 }
 
 type figure struct {

@@ -207,8 +207,8 @@ func TestFileRefuses(t *testing.T) {
 		"zone: {a: {b: c}}":  "is not a text, a number, true or false",
 		"tables: [[a]]":      "is not a text, a number, true or false",
 		"- a":                "does not set flags by their names",
-		"a: [":               "is neither YAML nor JSON: line 1",
-		"count: 1\ncount: 2": "line 2: mapping key \"count\" already defined at line 1",
+		"a: [":               "line 1, column 5: it is neither YAML nor JSON",
+		"count: 1\ncount: 2": "line 2, column 1: count is given twice; the other one is in line 1",
 		"kind: c":            `kind: "c" is not one of a, b`,
 	} {
 		path := filepath.Join(t.TempDir(), "config.yaml")

@@ -11,9 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"gopkg.in/yaml.v3"
-
 	"github.com/mayflydb/mayfly/internal/option"
+	"github.com/mayflydb/mayfly/internal/yamlfile"
 )
 
 // File is a flag that names a YAML or JSON file. The file sets flags of the same command by name:
@@ -49,15 +48,20 @@ func readSettings(path string) (settings map[string]any, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("config file: %w", err)
 	}
+	// YAML contains JSON, so one parser reads both.
+	root, err := yamlfile.Parse(content)
+	if err != nil {
+		return nil, fmt.Errorf("config file %s: %w", path, err)
+	}
 	var document any
-	var repeated *yaml.TypeError
-	// YAML contains JSON, so one decoder reads both.
-	switch err := yaml.Unmarshal(content, &document); {
-	case errors.As(err, &repeated): // a repeated setting
-		return nil, fmt.Errorf("config file %s: %s", path, strings.Join(repeated.Errors, "; "))
-	case err != nil:
-		reason := strings.TrimPrefix(err.Error(), "yaml: ")
-		return nil, fmt.Errorf("config file %s is neither YAML nor JSON: %s", path, reason)
+	if root != nil {
+		if err := root.Decode(&document); err != nil { // a repeated setting
+			var faults []string
+			for _, f := range yamlfile.Faults(err, root) {
+				faults = append(faults, f.String())
+			}
+			return nil, fmt.Errorf("config file %s: %s", path, strings.Join(faults, "; "))
+		}
 	}
 	settings, ok := document.(map[string]any)
 	if !ok && document != nil {

@@ -56,17 +56,17 @@ func TestMessages(t *testing.T) {
 		{"serve --data d --memory", "--data and --memory cannot be used together", ""},
 		{"serve --access-key k", "--access-key and --secret-key need each other", "set both, or neither"},
 		{"serve --config " + config, "config file " + config + ": unknown setting prot; a setting is named as its flag, without the dashes", "did you mean port?"},
-		{"serve --config " + broken, "config file " + broken + " is neither YAML nor JSON: line 1: did not find expected ',' or ']'", ""},
+		{"serve --config " + broken, "config file " + broken + ": line 1, column 6: it is neither YAML nor JSON: did not find expected ',' or ']'; what begins here is not closed", ""},
 		{"serve --config " + prose, "config file " + prose + " does not set flags by their names", "write one setting a line, such as port: 8000"},
 
 		// Files.
 		{"serve --port 0 --targets absent.yaml", "targets file: open absent.yaml: no such file or directory", "give the path of an existing file"},
-		{"serve --port 0 --targets " + broken, "targets file " + broken + ": it is neither YAML nor JSON: line 1: did not find expected ',' or ']'", "docs/targets.md explains each setting"},
-		{"serve --port 0 --triggers " + triggers, "triggers file " + triggers + `: the entry at line 1: batch: "many" is not a whole number`, "docs/triggers.md describes the file"},
+		{"serve --port 0 --targets " + broken, "targets file " + broken + ": line 1, column 6: it is neither YAML nor JSON: did not find expected ',' or ']'; what begins here is not closed", "docs/targets.md explains each setting"},
+		{"serve --port 0 --triggers " + triggers, "triggers file " + triggers + `: line 1, column 43: batch: "many" is not a whole number`, "docs/triggers.md describes the file"},
 		{"schedule import absent.jsonl", "open absent.jsonl: no such file or directory", "give an existing file, or - for standard input"},
 		{"schedule import " + dir, dir + " is a directory", "give an existing file, or - for standard input"},
-		{"plan --writes 1 --prices " + prose, "--prices " + prose + ": the price table cannot be read: line 1: a value stands where an object with prices is expected", "mayfly plan prices > prices.yaml prints a table to edit"},
-		{"lifecycle validate " + lifecycle, "lifecycle: " + lifecycle + ":3:1: a list is not a text", "docs/lifecycle.md explains each setting"},
+		{"plan --writes 1 --prices " + prose, "--prices " + prose + ": the price table cannot be read: line 1, column 1: \"hello\" is not an object with settings", "mayfly plan prices > prices.yaml prints a table to edit"},
+		{"lifecycle validate " + lifecycle, "lifecycle: " + lifecycle + ":3:3: states: a list is not a text", "docs/lifecycle.md explains each setting"},
 		{"bench --merge absent.json --only start", "--merge: open absent.json: no such file or directory", "make a report with mayfly bench --json > absent.json"},
 
 		// Values.

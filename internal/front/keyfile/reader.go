@@ -1,7 +1,6 @@
 package keyfile
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +20,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/front/policy"
 	"github.com/mayflydb/mayfly/internal/option"
 	"github.com/mayflydb/mayfly/internal/when"
+	"github.com/mayflydb/mayfly/internal/yamlfile"
 )
 
 // reader reads one version of a key file and of the files that it names.
@@ -120,22 +120,13 @@ func (r *reader) parse(ctx context.Context, text []byte) ([]Key, error) {
 	return all, r.wrong.Err()
 }
 
-// document returns the only document of a text.
+// document returns the value of a text.
 func document(text []byte) (*yaml.Node, error) {
-	decoder := yaml.NewDecoder(bytes.NewReader(text))
-	var root, second yaml.Node
-	switch err := decoder.Decode(&root); {
-	case errors.Is(err, io.EOF):
-		return nil, errors.New(`it is empty; it must begin with "keys:"`)
-	case err != nil && strings.Contains(err.Error(), "unknown anchor"): // the library quotes the value, which may be a secret
-		return nil, errors.New(`a value begins with "*", which refers to an anchor that is missing; write the value in quotes`)
-	case err != nil:
-		return nil, fmt.Errorf("it is neither YAML nor JSON: %s", strings.TrimPrefix(err.Error(), "yaml: "))
+	root, err := yamlfile.Parse(text)
+	if root == nil && err == nil {
+		err = errors.New(`it is empty; it must begin with "keys:"`)
 	}
-	if err := decoder.Decode(&second); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("line %d: a second document begins here; the file must have only one", max(second.Line, 1))
-	}
-	return root.Content[0], nil
+	return root, err
 }
 
 // resolved returns the node that an alias refers to.

@@ -1,7 +1,6 @@
 package targetfile
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -18,6 +17,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/mayflydb/mayfly/internal/yamlfile"
 	"github.com/mayflydb/mayfly/target"
 )
 
@@ -119,22 +119,16 @@ func decode(text []byte, value any, o Options) (*decoder, places, error) {
 	return d, d.decode(root, value), nil
 }
 
-// document returns the only document of a text.
+// document returns the value of a text.
 func document(text []byte) (*yaml.Node, error) {
 	if len(text) > maxFile {
 		return nil, fmt.Errorf("it is larger than %d bytes", maxFile)
 	}
-	reader := yaml.NewDecoder(bytes.NewReader(text))
-	var root, second yaml.Node
-	if err := reader.Decode(&root); errors.Is(err, io.EOF) {
-		return nil, errors.New(`it is empty; it must begin with "targets:"`)
-	} else if err != nil {
-		return nil, fmt.Errorf("it is neither YAML nor JSON: %s", strings.TrimPrefix(err.Error(), "yaml: "))
+	root, err := yamlfile.Parse(text)
+	if root == nil && err == nil {
+		err = errors.New(`it is empty; it must begin with "targets:"`)
 	}
-	if err := reader.Decode(&second); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("line %d: a second document begins here; the file must have only one", max(second.Line, 1))
-	}
-	return root.Content[0], nil
+	return root, err
 }
 
 // maker creates mappings from entries.

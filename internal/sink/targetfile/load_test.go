@@ -283,11 +283,11 @@ func TestNoFile(t *testing.T) {
 		"":                               `targets file FILE: it is empty; it must begin with "targets:"`,
 		"# nothing\n":                    `targets file FILE: it is empty; it must begin with "targets:"`,
 		"{}":                             `targets file FILE: line 1: no targets; the file must begin with "targets:"`,
-		"targets: []\n---\na: 1":         `targets file FILE: line 2: a second document begins here; the file must have only one`,
+		"targets: []\n---\na: 1":         `targets file FILE: line 2, column 1: a second document begins here; the file must have only one`,
 		"targets: x":                     `targets file FILE: line 1: targets: must be a list, as [a, b] or lines with hyphens`,
 		"[1]":                            `targets file FILE: line 1: the file: must be settings, as name: value`,
 		"targets: &a [*a]":               `targets file FILE: line 1: targets number 1: must be settings, as name: value`,
-		"a: [":                           `targets file FILE: it is neither YAML nor JSON: line 1: did not find expected node content`,
+		"a: [":                           `targets file FILE: line 1, column 5: it is neither YAML nor JSON: did not find expected node content`,
 		strings.Repeat("# x\n", 300_000): `targets file FILE: it is larger than 1048576 bytes`,
 	} {
 		if _, err := load(t, text); err == nil || err.Error() != want {

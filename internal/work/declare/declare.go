@@ -7,7 +7,9 @@
 package declare
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"reflect"
@@ -17,6 +19,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/mayflydb/mayfly/internal/when"
+	"github.com/mayflydb/mayfly/internal/yamlfile"
 )
 
 // maxBytes is the size of the largest file.
@@ -36,14 +39,10 @@ func Read[T any](r io.Reader, named string, texts map[string]Text) ([]T, error) 
 	if len(file) > maxBytes {
 		return nil, fmt.Errorf("the file is larger than %d bytes", maxBytes)
 	}
-	var document yaml.Node
-	if err := yaml.Unmarshal(file, &document); err != nil {
-		return nil, fmt.Errorf("it is neither YAML nor JSON: %s", strings.Join(Plain(err), "; "))
+	top, err := yamlfile.Parse(file)
+	if top == nil || err != nil {
+		return nil, err
 	}
-	if len(document.Content) == 0 {
-		return nil, nil
-	}
-	top := document.Content[0]
 	if top.Kind == yaml.ScalarNode && top.Tag == "!!null" {
 		return nil, nil
 	}
@@ -56,10 +55,12 @@ func Read[T any](r io.Reader, named string, texts map[string]Text) ([]T, error) 
 		return nil, err
 	}
 	all := make([]T, len(list.Content))
+	var faults []error
 	for i, element := range list.Content {
-		if err := decode(element, texts, &all[i]); err != nil {
-			return nil, err
-		}
+		faults = append(faults, decode(element, texts, &all[i])...)
+	}
+	if len(faults) > 0 {
+		return nil, errors.Join(faults...)
 	}
 	return all, nil
 }
@@ -93,7 +94,7 @@ func listOf(top *yaml.Node, named string) (*yaml.Node, error) {
 	if top.Kind == yaml.MappingNode {
 		for i := 0; i < len(top.Content); i += 2 {
 			if name := top.Content[i].Value; name != named {
-				return nil, fmt.Errorf("line %d: unknown setting %q; the file must be a list, or have one under %q", top.Content[i].Line, name, named)
+				return nil, faultAt(top.Content[i], "unknown setting %q; the file must be a list, or have one under %q", name, named)
 			}
 			list = top.Content[i+1]
 		}
@@ -102,36 +103,44 @@ func listOf(top *yaml.Node, named string) (*yaml.Node, error) {
 		}
 	}
 	if list.Kind != yaml.SequenceNode {
-		return nil, fmt.Errorf("line %d: expected a list, or an object with a list under %q", list.Line, named)
+		return nil, faultAt(list, "expected a list, or an object with a list under %q", named)
 	}
 	return list, nil
 }
 
-// decode decodes one declaration. An error names the line in the file.
-func decode(element *yaml.Node, texts map[string]Text, into any) error {
+// decode decodes one declaration and returns all its faults, with their places in the file.
+func decode(element *yaml.Node, texts map[string]Text, into any) (faults []error) {
 	rewriteDurations(element, reflect.TypeOf(into).Elem())
 	if element.Kind == yaml.MappingNode {
 		for i := 0; i < len(element.Content); i += 2 {
 			if text := texts[element.Content[i].Value]; text != nil {
 				if err := text(element.Content[i+1]); err != nil {
-					return err
+					faults = append(faults, err)
 				}
 			}
 		}
 	}
-	block := *element
-	// gives each setting a line of its own, so that an error can name it
-	block.Style &^= yaml.FlowStyle
-	file, err := yaml.Marshal(&block)
+	if len(faults) > 0 {
+		return faults
+	}
+	// Only a decoder of text refuses unknown settings.
+	text, err := yaml.Marshal(element)
 	if err != nil {
-		return fmt.Errorf("line %d: %w", element.Line, err)
+		return []error{faultAt(element, "%w", err)}
 	}
-	strict := yaml.NewDecoder(strings.NewReader(string(file)))
+	strict := yaml.NewDecoder(bytes.NewReader(text))
 	strict.KnownFields(true)
-	if err := strict.Decode(into); err != nil {
-		return fmt.Errorf("the entry at line %d: %s", element.Line, strings.Join(settingsOf(string(file), Plain(err)), "; "))
+	if err = strict.Decode(into); err == nil {
+		return nil
 	}
-	return nil
+	encoded, unreadable := yamlfile.Parse(text)
+	if unreadable != nil || encoded == nil {
+		return []error{faultAt(element, "%w", err)}
+	}
+	for _, f := range yamlfile.Faults(err, encoded) {
+		faults = append(faults, errors.New(f.In(element).String()))
+	}
+	return faults
 }
 
 // rewriteDurations replaces the durations of a declaration, such as 2d, by their form in Go, such as
@@ -155,22 +164,9 @@ func rewriteDurations(element *yaml.Node, declaration reflect.Type) {
 	}
 }
 
-// settingsOf replaces the line numbers in complaints by the names of the settings in those lines.
-// The numbers are useless to a user, since they count the lines of the re-encoded entry.
-func settingsOf(entry string, complaints []string) []string {
-	lines := strings.Split(entry, "\n")
-	for i, text := range complaints {
-		var n int
-		if _, err := fmt.Sscanf(text, "line %d: ", &n); err != nil || n < 1 || n > len(lines) {
-			continue
-		}
-		_, text, _ = strings.Cut(text, ": ")
-		if name, _, named := strings.Cut(strings.TrimSpace(lines[n-1]), ": "); named && !strings.HasPrefix(text, "unknown setting ") {
-			text = name + ": " + text
-		}
-		complaints[i] = text
-	}
-	return complaints
+// faultAt returns an error with the place of a node.
+func faultAt(node *yaml.Node, format string, args ...any) error {
+	return fmt.Errorf("line %d, column %d: %w", node.Line, node.Column, fmt.Errorf(format, args...))
 }
 
 // JSON accepts a member that holds JSON as text or as the value itself.
@@ -186,7 +182,7 @@ func JSON(node *yaml.Node) error {
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(v); err != nil {
-		return fmt.Errorf("line %d: this is not JSON: %w", node.Line, err)
+		return faultAt(node, "this is not JSON: %w", err)
 	}
 	Set(node, strings.TrimSpace(text.String()))
 	return nil
@@ -196,11 +192,11 @@ func JSON(node *yaml.Node) error {
 func ListOfJSON(node *yaml.Node) error {
 	if node.Kind != yaml.SequenceNode {
 		one := *node
-		*node = yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Line: one.Line, Content: []*yaml.Node{&one}}
+		*node = yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Line: one.Line, Column: one.Column, Content: []*yaml.Node{&one}}
 	}
 	for _, element := range node.Content {
 		if element.Kind != yaml.ScalarNode && element.Kind != yaml.MappingNode {
-			return fmt.Errorf("line %d: expected an object, or a string with its JSON", element.Line)
+			return faultAt(element, "expected an object, or a string with its JSON")
 		}
 		if err := JSON(element); err != nil {
 			return err
@@ -211,5 +207,5 @@ func ListOfJSON(node *yaml.Node) error {
 
 // Set turns a node into a text.
 func Set(node *yaml.Node, text string) {
-	*node = yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Style: yaml.DoubleQuotedStyle, Value: text, Line: node.Line}
+	*node = yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Style: yaml.DoubleQuotedStyle, Value: text, Line: node.Line, Column: node.Column}
 }

@@ -59,16 +59,20 @@ func TestRead(t *testing.T) {
 // Faults of a file are reported with their lines.
 func TestBad(t *testing.T) {
 	for file, want := range map[string]string{
-		"- {name: a}\n- {nama: b}":   "the entry at line 2: unknown setting nama",
-		"- {name: a, wait: soon}":    `the entry at line 1: wait: "soon" is not a duration such as 90s or 2d`,
-		"- {name: a, filter: [[1]]}": "line 1: expected an object, or a string with its JSON",
-		"others: []":                 `line 1: unknown setting "others"; the file must be a list, or have one under "things"`,
-		"things: 5":                  `line 1: expected a list, or an object with a list under "things"`,
-		"text":                       `line 1: expected a list, or an object with a list under "things"`,
-		"- {input: {a: .nan}}":       "line 1: this is not JSON: json: unsupported value: NaN",
+		"- {name: a}\n- {nama: b}":   "line 2, column 4: unknown setting nama",
+		"- {name: a, wait: soon}":    `line 1, column 19: wait: "soon" is not a duration such as 90s or 2d`,
+		"- {name: a, filter: [[1]]}": "line 1, column 22: expected an object, or a string with its JSON",
+		"- {name: a, wait: soon, input: {to: [x]}, retries: many, nam: b}\n- name: [b]\n- *c": `a value begins with "*"`,
+		"- {name: a, input: {to: [x]}, wait: soon, retries: many, nam: b}\n- name: [b]\n- {filter: [5, [1]]}\n- {input: {a: .nan}, filter: [[1]]}": "line 1, column 37: wait: \"soon\" is not a duration such as 90s or 2d\n" +
+			"line 1, column 52: retries: \"many\" is not a whole number\nline 1, column 58: unknown setting nam\nline 2, column 9: name: a list is not a text\n" +
+			"line 3, column 16: expected an object, or a string with its JSON\nline 4, column 11: this is not JSON: json: unsupported value: NaN\nline 4, column 31: expected an object",
+		"others: []":                 `line 1, column 1: unknown setting "others"; the file must be a list, or have one under "things"`,
+		"things: 5":                  `line 1, column 9: expected a list, or an object with a list under "things"`,
+		"text":                       `line 1, column 1: expected a list, or an object with a list under "things"`,
+		"- {input: {a: .nan}}":       "line 1, column 11: this is not JSON: json: unsupported value: NaN",
 		"- &a [x]\n- &b " + bomb:     "the file has more than 100000 values",
-		"- [a]":                      "the entry at line 1: a list is not an object with settings",
-		"- {":                        "it is neither YAML nor JSON: line 1: did not find expected node content",
+		"- [a]":                      "line 1, column 3: a list is not an object with settings",
+		"- {":                        "line 1, column 4: it is neither YAML nor JSON: did not find expected node content",
 		strings.Repeat(" ", 1<<20+1): "the file is larger than 1048576 bytes",
 	} {
 		if _, err := Read[thing](strings.NewReader(file), "things", texts); err == nil || !strings.Contains(err.Error(), want) {

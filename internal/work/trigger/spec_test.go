@@ -60,7 +60,7 @@ func TestBadSpecs(t *testing.T) {
 	for file, want := range map[string]string{
 		`[{name: a, table: t1t, target: x, colour: red}]`:                      "unknown setting colour",
 		`[{name: a, table: t1t, target: x, window: fast}]`:                     `window: "fast" is not a duration such as 90s or 2d`,
-		`[{name: a, table: t1t, target: x, filter: [[1]]}]`:                    "line 1: expected an object, or a string with its JSON",
+		`[{name: a, table: t1t, target: x, filter: [[1]]}]`:                    "line 1, column 44: expected an object, or a string with its JSON",
 		`[{name: a, table: t1t, target: x}, {name: a, table: t1t, target: x}]`: `trigger "a" is declared twice`,
 		`[{}]`: "trigger 1: name: \"\" is not 1 to 64 letters, digits, \"-\", \"_\" and \".\"\ntrigger 1: set either table or stream\ntrigger 1: target is missing",
 		`[{name: a, table: t1t, stream: s, target: x}]`: "trigger \"a\": set either table or stream\ntrigger \"a\": stream: \"s\" is not the ARN of a DynamoDB stream",
