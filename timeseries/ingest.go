@@ -52,8 +52,10 @@ type Report struct {
 	Reasons    map[Reason]int64 `json:"reasons,omitempty"`
 	// ignored columns, with the number of their values; at most 100
 	Unknown map[string]int64 `json:"unknown,omitempty"`
-	Resumed int64            `json:"resumed"`         // lines of earlier runs
-	First   []Rejected       `json:"first,omitempty"` // the first rejected lines, at most 10
+	Resumed int64            `json:"resumed"` // lines of earlier runs
+	// samples of Written that earlier runs wrote
+	ResumedWritten int64      `json:"resumedWritten"`
+	First          []Rejected `json:"first,omitempty"` // the first rejected lines, at most 10
 }
 
 // Rejected is an unusable line.
@@ -186,7 +188,7 @@ func (in *ingesting) begin(ctx context.Context, from io.Reader) error {
 	}
 	if found && before.Offset > in.lines.offset {
 		in.tally.report = before.Report
-		in.tally.report.Resumed = before.Line
+		in.tally.report.Resumed, in.tally.report.ResumedWritten = before.Line, before.Report.Written
 		if in.tally.report.Reasons == nil {
 			in.tally.report.Reasons = map[Reason]int64{}
 		}

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -39,6 +40,9 @@ var configSpec = ensure.Spec{Name: ConfigTable, Key: attrSeries, Sort: attrName}
 
 // ErrNoSeries reports that no series has this name.
 var ErrNoSeries = errors.New("series not found")
+
+// ErrSettings is the error for a series that exists with other settings.
+var ErrSettings = errors.New("the settings of a series cannot be changed")
 
 // Series is a table of samples. Its methods are safe for concurrent use.
 type Series struct {
@@ -230,11 +234,23 @@ func sameSpec(there, want Spec) error {
 	for i := range a.NumField() {
 		field := a.Type().Field(i)
 		if field.Tag.Get("json") != "-" && !reflect.DeepEqual(a.Field(i).Interface(), b.Field(i).Interface()) {
-			all = append(all, fmt.Errorf("series %q exists with %s %v instead of %v", there.Table, field.Name, a.Field(i), b.Field(i)))
+			all = append(all, fmt.Errorf("series %q exists with %s %s instead of %s", there.Table, field.Name, settingText(a.Field(i)), settingText(b.Field(i))))
 		}
 	}
 	if len(all) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w; the settings of a series cannot be changed: use the same settings, or another name", errors.Join(all...))
+	return fmt.Errorf("%w; %w", errors.Join(all...), ErrSettings)
+}
+
+// settingText returns a setting for a message: whole days as days.
+func settingText(v reflect.Value) string {
+	d, ok := reflect.TypeAssert[time.Duration](v)
+	switch {
+	case ok && d == 0:
+		return "none"
+	case ok && d%Day == 0:
+		return fmt.Sprintf("%dd", d/Day)
+	}
+	return fmt.Sprint(v)
 }

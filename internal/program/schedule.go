@@ -192,6 +192,14 @@ func (f whenFlags) read(now func() time.Time, extended, exact bool) (timing, err
 	return w, w.check(zone, extended)
 }
 
+// isEvery reports whether an invalid rate would be valid with mayfly's every, which also has seconds
+// and milliseconds.
+func isEvery(expression string) bool {
+	body, rate := strings.CutPrefix(expression, "rate(")
+	_, err := cron.Parse("every("+body, nil)
+	return rate && err == nil
+}
+
 // check returns an error for an invalid expression, with more detail than the API's.
 func (w timing) check(zone *time.Location, extended bool) error {
 	if w.expression == "" {
@@ -201,6 +209,8 @@ func (w timing) check(zone *time.Location, extended bool) error {
 	switch {
 	case err != nil && strings.HasPrefix(w.expression, "cron("):
 		return misused(err, "for example %s", exampleCron(strings.TrimSuffix(strings.TrimPrefix(w.expression, "cron("), ")")))
+	case err != nil && isEvery(w.expression):
+		return misused(err, "for example every(%s", strings.TrimPrefix(w.expression, "rate("))
 	case err != nil:
 		return misused(err, "for example rate(5 minutes), at(2030-01-01T12:00:00) or cron(0 9 ? * MON-FRI *)")
 	}

@@ -63,6 +63,8 @@ func (e *endpoint) adviseSeries(err error, name string) error {
 		return misusedOptions(unfit.Err, func(setting string) string { return cmp.Or(seriesFlagNames[setting], setting) }, "mayfly series create --help")
 	case errors.Is(err, timeseries.ErrNoSeries):
 		return advise(fmt.Errorf("series %q not found at %s", name, e.name()), "mayfly series create %s --retention 30d", name)
+	case errors.Is(err, timeseries.ErrSettings):
+		return advise(err, "use the same settings, or another name: the samples of %s can be exported with mayfly series export and ingested there", name)
 	case errors.Is(err, timeseries.ErrNoLatest):
 		return advise(err, "give the names of devices")
 	case errors.Is(err, timeseries.ErrPlace):

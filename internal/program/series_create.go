@@ -11,7 +11,7 @@ import (
 
 type seriesCreateCommand struct {
 	seriesFlags
-	Retention   span     `help:"How long a sample is kept, counted from its timestamp, such as 30d. Default: for ever." placeholder:"TIME"`
+	Retention   span     `help:"How long a sample is kept, counted from its timestamp, such as 30d. It cannot be changed later. Default: samples are never deleted." placeholder:"TIME"`
 	Index       []string `help:"Metric to index across all devices. It costs one more write for each sample with that metric. Repeatable." placeholder:"METRIC" sep:"none"`
 	IndexShards int      `help:"Number of partitions for one day of such an index." default:"4"`
 	Latest      bool     `help:"Keep the latest sample of each device separately. It costs one more write." default:"true" negatable:""`
@@ -50,15 +50,18 @@ func (c seriesCreateCommand) Run(ctx context.Context, s streams) error {
 	if c.JSON {
 		return writeIndentedJSON(s.out, spec)
 	}
-	retention := "for ever"
+	retention := "samples are never deleted"
 	if spec.Retention > 0 {
-		retention = "for " + span(spec.Retention).String()
+		retention = "samples are kept for " + span(spec.Retention).String()
+	}
+	if spec.Retention == 0 {
+		fmt.Fprintf(s.err, "mayfly: without --retention, the series grows for ever, and this cannot be changed later\n  next: for another series, mayfly series create NAME --retention 30d\n")
 	}
 	tables := []string{spec.Table}
 	if !spec.NoLatest {
 		tables = append(tables, spec.LatestTable())
 	}
-	fmt.Fprintf(s.out, "series %s at %s: samples are kept %s\n", spec.Table, e.name(), retention)
+	fmt.Fprintf(s.out, "series %s at %s: %s\n", spec.Table, e.name(), retention)
 	fmt.Fprintf(s.out, "tables: %s, and %s for the settings\n", strings.Join(tables, ", "), timeseries.ConfigTable)
 	for _, m := range spec.Metrics {
 		fmt.Fprintf(s.out, "index across devices: %s, %d shards a day\n", m, spec.MetricShards)

@@ -193,10 +193,14 @@ func (c seriesIngestCommand) checkpointName(name string) string {
 }
 
 func (c seriesIngestCommand) print(s streams, name string, r timeseries.Report, rejects *rejectsFile, took time.Duration) {
-	if r.Resumed > 0 {
-		fmt.Fprintf(s.out, "%s: continued after line %d\n", name, r.Resumed)
+	if r.Resumed > 0 && r.Resumed == r.Lines {
+		fmt.Fprintf(s.out, "%s: nothing new after line %d; earlier runs wrote %s\n", name, r.Resumed, counted(int(r.Written), "sample"))
+		return
 	}
-	fmt.Fprintf(s.out, "%s: %s written of %s, in %s\n", name, counted(int(r.Written), "sample"), counted(int(r.Lines), "line"), took)
+	if r.Resumed > 0 {
+		fmt.Fprintf(s.out, "%s: continued after line %d; earlier runs wrote %s\n", name, r.Resumed, counted(int(r.ResumedWritten), "sample"))
+	}
+	fmt.Fprintf(s.out, "%s: %s written of %s, in %s\n", name, counted(int(r.Written-r.ResumedWritten), "sample"), counted(int(r.Lines-r.Resumed), "line"), took)
 	c.printDetails(s, r, rejects.path)
 }
 
@@ -293,7 +297,7 @@ func (r *rejectsFile) Truncate(size int64) error {
 	if err == nil {
 		err = r.open()
 	}
-	if err != nil {
+	if err != nil || !info.Mode().IsRegular() { // a device such as /dev/null has no size
 		return err
 	}
 	return r.file.Truncate(min(size, info.Size()))
@@ -303,16 +307,19 @@ func (r *rejectsFile) Seek(int64, int) (int64, error) {
 	if r.file == nil {
 		return 0, nil
 	}
+	if info, err := r.file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return 0, err
+	}
 	return r.file.Seek(0, io.SeekEnd)
 }
 
-// Close removes the file if it is empty.
+// Close removes the file if it is empty. A device or a pipe stays.
 func (r *rejectsFile) Close() error {
 	if r.file == nil {
 		return nil
 	}
 	info, err := r.file.Stat()
-	if err = errors.Join(err, r.file.Close()); err == nil && info.Size() == 0 {
+	if err = errors.Join(err, r.file.Close()); err == nil && info.Mode().IsRegular() && info.Size() == 0 {
 		err = os.Remove(r.path)
 	}
 	r.file = nil

@@ -48,7 +48,10 @@ func (c seriesRangeCommand) draw(ctx context.Context, s streams, r samplesReader
 		return err
 	}
 	if len(points) == 0 {
-		fmt.Fprintln(s.err, "mayfly: no samples")
+		fmt.Fprint(s.err, "mayfly: ")
+		if err := c.showNone(ctx, s.err, r, q); err != nil {
+			return err
+		}
 	}
 	if c.Format == "svg" {
 		return writePlotSVG(s.out, c.Device, plotColumns(points, max(width-svgLeft-svgRight, 1), q, time.Duration(c.Every)), width, height, zone)

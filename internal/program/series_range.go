@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mayflydb/mayfly/timeseries"
@@ -159,13 +160,45 @@ func (c seriesRangeCommand) showSamples(ctx context.Context, s streams, r sample
 		}
 	}
 	if count == 0 && c.Format == "table" {
-		fmt.Fprintln(s.out, "no samples")
-		return nil
+		return c.showNone(ctx, s.out, r, q)
 	}
 	for _, name := range slices.Sorted(maps.Keys(shown.left)) {
 		fmt.Fprintf(s.err, "mayfly: %s is missing in the first %d samples and was skipped; show it with --metric\n", name, metricsAhead)
 	}
 	return shown.end()
+}
+
+// showNone says why a range is empty: the device has no samples at all, none with the metrics, or
+// none in the range.
+func (c seriesRangeCommand) showNone(ctx context.Context, to io.Writer, r samplesReader, q timeseries.Query) error {
+	newest := func(q timeseries.Query) (found *timeseries.Sample, err error) {
+		q.Limit, q.Newest, q.After = 1, true, ""
+		for sample, err := range r.Range(ctx, q) {
+			return &sample, err
+		}
+		return nil, nil
+	}
+	text := fmt.Sprintf("no samples: device %q has none", q.Device)
+	last, err := newest(timeseries.Query{Device: q.Device})
+	if err != nil {
+		return err
+	}
+	if last != nil {
+		text = "no samples in the range; the device's latest one is of " + last.Time.UTC().Format(time.RFC3339Nano)
+		if len(q.Metrics) > 0 {
+			wide := q
+			wide.Metrics = nil
+			in, err := newest(wide)
+			if err != nil {
+				return err
+			}
+			if in != nil {
+				text = fmt.Sprintf("no samples with %s; the device's latest one in the range has %s", strings.Join(q.Metrics, ", "), strings.Join(metricsOf([]timeseries.Sample{*in}), ", "))
+			}
+		}
+	}
+	_, err = fmt.Fprintln(to, text)
+	return err
 }
 
 // shownSamples prints samples. The columns of a table are the selected metrics, or those of the
@@ -251,8 +284,7 @@ func (c seriesRangeCommand) showBuckets(ctx context.Context, s streams, r sample
 	case c.Format == "json":
 		return nil
 	case len(buckets) == 0 && c.Format == "table":
-		fmt.Fprintln(s.out, "no samples")
-		return nil
+		return c.showNone(ctx, s.out, r, q)
 	}
 	var metrics []string
 	for _, b := range buckets {
