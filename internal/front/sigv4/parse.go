@@ -169,5 +169,16 @@ func AccessKey(authorization string) string {
 	return key
 }
 
-// regionMax is the length of the longest name that Region returns. Verify accepts longer ones.
+// Service returns the service in the scope of an Authorization header's signature, or "" if there is
+// none. The signature is not checked.
+func Service(authorization string) string {
+	_, credential, _ := strings.Cut(authorization, "Credential=")
+	scope := strings.SplitN(credential, "/", 5)
+	if len(scope) < 5 || len(scope[3]) > regionMax || strings.Trim(scope[3], "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+		return ""
+	}
+	return scope[3]
+}
+
+// regionMax is the length of the longest name that Region and Service return. Verify accepts longer ones.
 const regionMax = 32

@@ -498,6 +498,19 @@ func TestRegion(t *testing.T) {
 	}
 }
 
+func TestService(t *testing.T) {
+	r := post(t, "/", "{}")
+	sign(t, r, "{}", alice, testNow)
+	for header, want := range map[string]string{
+		r.Header.Get("Authorization"): "dynamodb", "": "", "AWS4-HMAC-SHA256 Credential=a/b/c/d": "", "Bearer x": "", "Credential=a/b/c/s3/e": "s3",
+		"Credential=a/b/c/S3/e": "", "Credential=a/b/c/s\n3/e": "", "Credential=a/b/c//e": "", "Credential=a/b/c/" + strings.Repeat("e", 33) + "/f": "",
+	} {
+		if got := Service(header); got != want {
+			t.Errorf("%q: %q", header, got)
+		}
+	}
+}
+
 // A header that is named repeatedly is signed, and stored, once.
 func TestRepeatedSignedHeaders(t *testing.T) {
 	r := post(t, "/", "{}")

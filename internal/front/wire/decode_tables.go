@@ -2,6 +2,7 @@ package wire
 
 import (
 	"reflect"
+	"strings"
 
 	"github.com/mayflydb/mayfly/internal/front/policy"
 	"github.com/mayflydb/mayfly/internal/store/service"
@@ -12,6 +13,11 @@ func decodeTableName(d *decoder, in *service.TableNameInput) {
 }
 
 func decodeEmpty(d *decoder, _ *service.Empty) { d.read(nil) }
+
+func decodeDescribeEndpoints(d *decoder, in *service.DescribeEndpointsInput) {
+	d.read(nil)
+	in.Host = strings.ToValidUTF8(d.request.Host, "")
+}
 
 func decodeListTables(d *decoder, in *service.ListTablesInput) {
 	d.read(members{{"Limit", &in.Limit}, {"ExclusiveStartTableName", &in.Start}})

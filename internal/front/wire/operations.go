@@ -54,7 +54,7 @@ var operations = map[string]operation{
 	"DescribeImport":            bind(decodeDescribeImport, (*service.Service).DescribeImport, encodeImport),
 	"ListImports":               bind(decodeListImports, (*service.Service).ListImports, encodeListImports),
 	"DescribeLimits":            bind(decodeEmpty, (*service.Service).DescribeLimits, encodeDescribeLimits),
-	"DescribeEndpoints":         bind(decodeEmpty, (*service.Service).DescribeEndpoints, encodeDescribeEndpoints),
+	"DescribeEndpoints":         bind(decodeDescribeEndpoints, (*service.Service).DescribeEndpoints, encodeDescribeEndpoints),
 }
 
 // streamOperations is operations for the streams API.

@@ -199,6 +199,9 @@ func (s *Server) answerPlain(in *Request, out *Response) bool {
 		return false
 	case in.Method == http.MethodOptions && s.preflight(in, out):
 		out.Status = http.StatusOK
+	case foreignService(in) != "":
+		out.Status = http.StatusNotFound
+		writeForeign(in, out, foreignService(in))
 	case in.Method == http.MethodGet && in.Path == "/" && s.LikeLocal:
 		out.Status = http.StatusBadRequest
 		out.set("Content-Type", typeAmzJSON)
@@ -287,6 +290,9 @@ func (s *Server) checkAndRun(ctx context.Context, in *Request, out *Response, bo
 	var from *caller
 	if !known || s.MountedOnly {
 		err = errUnknownOperation
+		if service := foreignService(in); service != "" {
+			err = &dynamo.Error{Code: dynamo.CodeUnknownOperation, Message: foreignText(service)}
+		}
 	} else {
 		from, err = s.authenticate(in, serviceDynamoDB)
 	}

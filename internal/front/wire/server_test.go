@@ -202,6 +202,50 @@ func TestPlainRequests(t *testing.T) {
 	}
 }
 
+// A request of another service, sent here by AWS_ENDPOINT_URL, learns in its own form that this is
+// mayfly.
+func TestForeignServices(t *testing.T) {
+	s := New(Options{})
+	signed := func(service string, in *Request) *Request {
+		in.Header.(http.Header).Set("Authorization", "AWS4-HMAC-SHA256 Credential=any/20300101/us-east-1/"+service+"/aws4_request, SignedHeaders=host, Signature=0")
+		return in
+	}
+	text := func(service string) string {
+		return "this is mayfly, which does not serve the API of " + service + " here; set the endpoint for DynamoDB alone: AWS_ENDPOINT_URL_DYNAMODB"
+	}
+	for _, test := range []struct {
+		in                *Request
+		status            int
+		contentType, want string
+	}{
+		{signed("s3", &Request{Method: "GET", Path: "/", Header: http.Header{}}), 404, "application/xml", "<Error><Code>UnknownOperationException</Code><Message>" + text("s3") + "</Message></Error>\n"},
+		{signed("sts", post("", "Action=GetCallerIdentity", "Content-Type", "application/x-www-form-urlencoded")), 404, "application/xml", "<ErrorResponse><Error><Code>UnknownOperationException</Code><Message>" + text("sts") + "</Message></Error></ErrorResponse>\n"},
+		{signed("kinesis", post("Kinesis_20131202.ListStreams", "{}", "Content-Type", "application/x-amz-json-1.1")), 404, "application/x-amz-json-1.1", `{"__type":"UnknownOperationException","message":"` + text("kinesis") + `"}`},
+		{signed("monitoring", post("GraniteServiceVersion20100801.ListMetrics", "{}")), 400, "application/x-amz-json-1.0", `{"__type":"com.amazon.coral.service#UnknownOperationException","message":"` + text("monitoring") + `"}`},
+		{signed("dynamodb", post("ListGlobalTables", "{}")), 400, "application/x-amz-json-1.0", `{"__type":"com.amazon.coral.service#UnknownOperationException"}`},
+		{signed("dynamodb", &Request{Method: "GET", Path: "/", Header: http.Header{}}), 200, "text/plain", "healthy: dynamodb.us-east-1.amazonaws.com "},
+		{signed("<b>", &Request{Method: "GET", Path: "/x", Header: http.Header{}}), 404, "application/xml", "<UnknownOperationException/>\n"},
+	} {
+		got := do(s, test.in)
+		if got.status != test.status || got.body != test.want || got.header.Get("Content-Type") != test.contentType {
+			t.Errorf("%s %s: %d %s %q", test.in.Method, test.in.Header.Get("Authorization"), got.status, got.header.Get("Content-Type"), got.body)
+		}
+	}
+}
+
+// DescribeEndpoints returns the address that the client has used, so that clients with endpoint
+// discovery stay there.
+func TestDescribeEndpoints(t *testing.T) {
+	s := newTestServer(t, Options{})
+	for host, want := range map[string]string{"db.example:8123": "db.example:8123", "": "localhost:8000"} {
+		in := post("DescribeEndpoints", "{}")
+		in.Host = host
+		if got := do(s, in); got.body != `{"Endpoints":[{"Address":"`+want+`","CachePeriodInMinutes":1440}]}` {
+			t.Errorf("%q: %s", host, got.body)
+		}
+	}
+}
+
 func wantRequestID(t *testing.T, a answer) {
 	t.Helper()
 	if id := a.header.Get("X-Amzn-Requestid"); !regexp.MustCompile(`^[0-9A-Z]{52}$`).MatchString(id) {

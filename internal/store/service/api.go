@@ -571,6 +571,9 @@ type RevisionOutput struct{ RevisionID string }
 
 type DescribeLimitsOutput struct{ AccountRead, AccountWrite, TableRead, TableWrite int64 }
 
+// DescribeEndpointsInput has no members in the API. Host is the address that the request was sent to.
+type DescribeEndpointsInput struct{ Host string }
+
 type DescribeEndpointsOutput struct {
 	Address      string
 	CacheMinutes int64

@@ -1,6 +1,9 @@
 package service
 
-import "context"
+import (
+	"cmp"
+	"context"
+)
 
 // DescribeLimits returns the quotas of a new account in a large region. None of them is enforced
 // here.
@@ -8,7 +11,7 @@ func (s *Service) DescribeLimits(context.Context, *Empty) (*DescribeLimitsOutput
 	return &DescribeLimitsOutput{AccountRead: 80_000, AccountWrite: 80_000, TableRead: 40_000, TableWrite: 40_000}, nil
 }
 
-// DescribeEndpoints returns the server's one endpoint.
-func (s *Service) DescribeEndpoints(context.Context, *Empty) (*DescribeEndpointsOutput, error) {
-	return &DescribeEndpointsOutput{Address: s.endpoint, CacheMinutes: 1440}, nil
+// DescribeEndpoints returns the server's one endpoint: the address by which the client has reached it.
+func (s *Service) DescribeEndpoints(_ context.Context, in *DescribeEndpointsInput) (*DescribeEndpointsOutput, error) {
+	return &DescribeEndpointsOutput{Address: cmp.Or(in.Host, s.endpoint), CacheMinutes: 1440}, nil
 }

@@ -50,7 +50,7 @@ type Options struct {
 	Engine   *engine.Engine
 	Region   string // in ARNs and stream records; default "us-east-1"
 	Account  string // in ARNs; default "000000000000"
-	Endpoint string // the answer of DescribeEndpoints; default "localhost:8000"
+	Endpoint string // the answer of DescribeEndpoints to a request without a host; default "localhost:8000"
 
 	// Expiry says how items expire in tables whose tags do not say it. Seed and Delay may be set
 	// with strict expiry: they apply to tables that are tagged aws.
