@@ -67,7 +67,7 @@ func (g *scheduleGroup) usual(name string, change ...func(*scheduler.CreateSched
 	in := &scheduler.CreateScheduleInput{
 		Name: &name, GroupName: &g.name, ScheduleExpression: aws.String("at(" + at(g.now().AddDate(10, 0, 0)) + ")"),
 		FlexibleTimeWindow: &types.FlexibleTimeWindow{Mode: types.FlexibleTimeWindowModeOff},
-		Target:             &types.Target{Arn: aws.String(putItemARN), RoleArn: aws.String(roleARN), Input: aws.String("{}")},
+		Target:             &types.Target{Arn: aws.String(putItemARN), RoleArn: aws.String(roleARN), Input: aws.String(`{"TableName":"none","Item":{}}`)},
 	}
 	for _, f := range change {
 		f(in)
