@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -105,10 +106,7 @@ func New(o Options) *Host {
 		DB: o.DB, Streams: o.Streams, Now: o.Clock.Now, Region: o.Region, Account: o.Account,
 		Courier: h.courier, Leases: o.Leases, Registry: o.Registry, CatchUp: o.CatchUp,
 		Observe: h.firing, Refuse: o.Refuse, Refresh: o.Poll, Logger: o.Logger,
-		Mapped: func(arn string) error {
-			_, err := resolver.Resolve(arn)
-			return err
-		},
+		Mapped: func(arn string) error { return mapped(resolver, arn) },
 	})
 	h.triggers = trigger.New(trigger.Options{
 		DB: o.DB, Streams: o.Streams, Clock: o.Clock, Resolver: resolver, Courier: h.courier,
@@ -120,6 +118,19 @@ func New(o Options) *Host {
 		Account: o.Account, Rules: o.Reminders, Leases: o.Leases, Registry: o.Registry, Logger: o.Logger,
 	})
 	return h
+}
+
+// mapped returns an error that names the ARN if it has no target: a schedule has two ARNs, that of
+// its target and that of its queue.
+func mapped(resolver deliver.Resolver, arn string) error {
+	_, err := resolver.Resolve(arn)
+	switch {
+	case err == nil:
+		return nil
+	case strings.Contains(arn, ":aws-sdk:"):
+		return fmt.Errorf("%s: %w; a target of kind aws makes only the calls in docs/targets-aws.md, and any call can be mapped to a webhook or a command", arn, err)
+	}
+	return fmt.Errorf("%s: %w", arn, err)
 }
 
 // resolver finds the targets of deliveries: the mappings, and DynamoDB's operations at the

@@ -119,7 +119,7 @@ func TestSchedules(t *testing.T) {
 	if err := create("often", "every(50 milliseconds)", function); err != nil {
 		t.Fatal(err)
 	}
-	if err := create("other", "rate(1 minute)", function+"-else"); err == nil || !strings.Contains(err.Error(), "--targets") {
+	if err := create("other", "rate(1 minute)", function+"-else"); err == nil || !strings.Contains(err.Error(), function+"-else: no target is mapped") || !strings.Contains(err.Error(), "--targets") {
 		t.Errorf("a target that is not mapped: %v", err)
 	}
 	if _, err := e.Scheduler().ListSchedules(t.Context(), nil); err == nil {
