@@ -53,6 +53,9 @@ func (g *Guard) Run(ctx context.Context) error {
 	}
 	native, sure := g.nativeTTL(ctx)
 	name, s := g.choose(ctx)
+	if err := checked(s); err != nil {
+		return err
+	}
 	if err := g.admit(ctx, name, native, sure); err != nil {
 		return strategy.EndOf(ctx, err)
 	}
@@ -65,6 +68,15 @@ func (g *Guard) Run(ctx context.Context) error {
 	g.refuseFirstPass(ctx, err)
 	g.leaveNothing(ctx, err)
 	return err
+}
+
+// checked returns the error of a strategy that needs an index or a stream which the table lacks. So
+// Run does not report that it guards such a table.
+func checked(s runner) error {
+	if s, ok := s.(interface{ Check() error }); ok {
+		return s.Check()
+	}
+	return nil
 }
 
 // prepareLimit is how long an endpoint has for the first answers.

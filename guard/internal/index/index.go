@@ -116,6 +116,9 @@ func (x *Strategy) Run(ctx context.Context) error {
 	}))
 }
 
+// Check returns an error if the table has no index that the strategy can use.
+func (x *Strategy) Check() error { return x.find() }
+
 // find finds the index among the indexes of the table's first description.
 func (x *Strategy) find() error {
 	index, why := findIndex(x.Table, x.o.IndexName)

@@ -51,8 +51,8 @@ var begunPauses = retry.Policy{First: 10 * time.Millisecond, Most: schedulePause
 
 // Run follows the table's stream, and the next one if it is switched off and on again.
 func (x *Strategy) Run(ctx context.Context) error {
-	if p := x.followable(x.Table); p != nil {
-		return p
+	if err := x.Check(); err != nil {
+		return err
 	}
 	if err := x.CheckReading(ctx, x.Table.Stream); err != nil {
 		return strategy.EndOf(ctx, err)
@@ -99,6 +99,14 @@ func (x *Strategy) nextStream(ctx context.Context, last string) (arn string, err
 			return "", err
 		}
 	}
+}
+
+// Check returns the problem if the table has no stream that the strategy can follow.
+func (x *Strategy) Check() error {
+	if p := x.followable(x.Table); p != nil {
+		return p
+	}
+	return nil
 }
 
 // followable returns the problem with a table's stream, which must have new images; else nil.

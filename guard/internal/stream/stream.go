@@ -159,6 +159,14 @@ func (s *Strategy) begin(ctx context.Context) error {
 
 // check returns the problem if the stream cannot be followed or read.
 func (s *Strategy) check(ctx context.Context) error {
+	if err := s.Check(); err != nil {
+		return err
+	}
+	return s.CheckReading(ctx, s.Table.Stream)
+}
+
+// Check returns the problem if the table has no stream that the strategy can follow.
+func (s *Strategy) Check() error {
 	t := s.Table
 	if t.Stream == "" {
 		return s.noStream(fmt.Sprintf("table %s has no stream", t.Name))
@@ -169,7 +177,7 @@ func (s *Strategy) check(ctx context.Context) error {
 			Next: "disable the stream, enable it with that view type, and start guard again; other readers must change to the new stream",
 		}
 	}
-	return s.CheckReading(ctx, t.Stream)
+	return nil
 }
 
 func (s *Strategy) noStream(message string) *table.Problem {

@@ -120,8 +120,8 @@ func New(o Options) *Host {
 	return h
 }
 
-// mapped returns an error that names the ARN if it has no target: a schedule has two ARNs, that of
-// its target and that of its queue.
+// mapped returns an error that names the ARN if it has no target. A schedule has two ARNs, of its
+// target and of its queue.
 func mapped(resolver deliver.Resolver, arn string) error {
 	_, err := resolver.Resolve(arn)
 	switch {
