@@ -39,6 +39,7 @@ func decodeCreateTable(d *decoder, in *service.CreateTableInput) {
 		{"TableClass", &in.TableClass},
 		{"DeletionProtectionEnabled", &in.DeletionProtection},
 		{"SSESpecification", func() { in.SSEEnabled = d.sseEnabled() }},
+		{"WarmThroughput", func() { in.Warm = true; d.Skip() }},
 	})
 }
 
@@ -116,6 +117,7 @@ func decodeIndexSpec(d *decoder, x *service.IndexSpec) {
 		{"Projection", func() { decodeProjection(d, &x.Projection) }},
 		{"ProvisionedThroughput", &x.Throughput},
 		{"OnDemandThroughput", &x.OnDemand},
+		{"WarmThroughput", func() { x.Warm = true; d.Skip() }},
 	})
 }
 

@@ -248,9 +248,9 @@ func TestDecodeCreateTable(t *testing.T) {
 		"KeySchema":[{"AttributeName":"k","KeyType":"HASH"}],"BillingMode":"PROVISIONED",
 		"ProvisionedThroughput":{"ReadCapacityUnits":5,"WriteCapacityUnits":1000000000000000},
 		"LocalSecondaryIndexes":[{"IndexName":"L","KeySchema":[],"Projection":{"ProjectionType":"INCLUDE","NonKeyAttributes":["a"]}}],
-		"GlobalSecondaryIndexes":[{"IndexName":"G","Projection":{},"ProvisionedThroughput":{"ReadCapacityUnits":1},"OnDemandThroughput":{"MaxReadRequestUnits":-1}}],
+		"GlobalSecondaryIndexes":[{"IndexName":"G","Projection":{},"ProvisionedThroughput":{"ReadCapacityUnits":1},"OnDemandThroughput":{"MaxReadRequestUnits":-1},"WarmThroughput":{"ReadUnitsPerSecond":1}}],
 		"StreamSpecification":{"StreamEnabled":true,"StreamViewType":"KEYS_ONLY"},"Tags":[{"Key":"a","Value":"b"}],"TableClass":"STANDARD",
-		"DeletionProtectionEnabled":true,"SSESpecification":{"Enabled":true,"SSEType":"KMS"},"OnDemandThroughput":{"MaxWriteRequestUnits":7}}`),
+		"DeletionProtectionEnabled":true,"SSESpecification":{"Enabled":true,"SSEType":"KMS"},"OnDemandThroughput":{"MaxWriteRequestUnits":7},"WarmThroughput":{}}`),
 		service.CreateTableInput{
 			TableName: text("T"), Attributes: []service.AttributeDefinition{{Name: text("k"), Type: text("S")}},
 			KeySchema:   []service.KeySchemaElement{{Name: text("k"), Type: text("HASH")}},
@@ -258,11 +258,11 @@ func TestDecodeCreateTable(t *testing.T) {
 			Local: []service.IndexSpec{{IndexName: text("L"), KeySchema: []service.KeySchemaElement{},
 				Projection: service.ProjectionSpec{Present: true, Type: text("INCLUDE"), NonKey: []string{"a"}}}},
 			Global: []service.IndexSpec{{IndexName: text("G"), Projection: service.ProjectionSpec{Present: true},
-				Throughput: &service.Throughput{Read: service.Some[int64](1)}, OnDemand: &service.OnDemandThroughput{MaxRead: service.Some[int64](-1)}}},
+				Throughput: &service.Throughput{Read: service.Some[int64](1)}, OnDemand: &service.OnDemandThroughput{MaxRead: service.Some[int64](-1)}, Warm: true}},
 			Stream: &service.StreamSpec{Enabled: service.Some(true), ViewType: text("KEYS_ONLY")},
 			Tags:   []service.Tag{{Key: text("a"), Value: text("b")}}, TableClass: text("STANDARD"),
 			DeletionProtection: service.Some(true), SSEEnabled: service.Some(true),
-			OnDemand: &service.OnDemandThroughput{MaxWrite: service.Some[int64](7)},
+			OnDemand: &service.OnDemandThroughput{MaxWrite: service.Some[int64](7)}, Warm: true,
 		})
 }
 

@@ -331,6 +331,7 @@ type IndexSpec struct {
 	Projection ProjectionSpec
 	Throughput *Throughput // global indexes only
 	OnDemand   *OnDemandThroughput
+	Warm       bool // WarmThroughput is present
 }
 
 type StreamSpec struct {
@@ -341,6 +342,7 @@ type StreamSpec struct {
 type Tag struct{ Key, Value Opt[string] }
 
 type CreateTableInput struct {
+	Warm               bool // WarmThroughput is present
 	TableName          Opt[string]
 	Attributes         []AttributeDefinition // nil when absent
 	KeySchema          []KeySchemaElement

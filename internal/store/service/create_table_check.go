@@ -34,13 +34,22 @@ func checkCreateTable(in *CreateTableInput) error {
 // checkNewTable checks the rules of a new table, in AWS's order.
 func checkNewTable(in *CreateTableInput) error {
 	checks := []func(*CreateTableInput) error{
-		checkTableClass, checkBilling, checkTableKey, checkLocalIndexes, checkGlobalIndexes,
+		checkCreateServed, checkTableClass, checkBilling, checkTableKey, checkLocalIndexes, checkGlobalIndexes,
 		checkDefinitionsUsed, checkCreateStream, checkCreateTags, checkCreatePolicy,
 	}
 	for _, check := range checks {
 		if err := check(in); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// checkCreateServed refuses WarmThroughput, as UpdateTable does: no table is throttled here, and
+// nothing would show the setting.
+func checkCreateServed(in *CreateTableInput) error {
+	if in.Warm || slices.ContainsFunc(in.Global, func(x IndexSpec) bool { return x.Warm }) {
+		return notServed("CreateTable with WarmThroughput")
 	}
 	return nil
 }

@@ -76,6 +76,9 @@ func checkSomethingToUpdate(in *UpdateTableInput) error {
 	if len(in.OtherMembers) > 0 {
 		return notServed("UpdateTable with " + in.OtherMembers[0])
 	}
+	if slices.ContainsFunc(in.GlobalUpdates, func(u IndexUpdate) bool { return u.Create != nil && u.Create.Warm }) {
+		return notServed("UpdateTable with WarmThroughput")
+	}
 	return tableClass(in.TableClass)
 }
 

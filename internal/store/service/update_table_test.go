@@ -69,6 +69,8 @@ func TestUpdateTableValidation(t *testing.T) {
 	}{
 		{"nothing", UpdateTableInput{}, msgNothingToUpdate},
 		{"members that are not served", UpdateTableInput{OtherMembers: []string{"ReplicaUpdates"}}, "mayfly does not support UpdateTable with ReplicaUpdates yet"},
+		{"a warm index", UpdateTableInput{GlobalUpdates: []IndexUpdate{{Actions: 1, Create: &IndexSpec{IndexName: Some("byYear"), KeySchema: keys("year"), Projection: ProjectionSpec{Present: true, Type: Some("ALL")}, Warm: true}}}},
+			"mayfly does not support UpdateTable with WarmThroughput yet"},
 		{"empty update of an index", UpdateTableInput{GlobalUpdates: []IndexUpdate{{Actions: 1}}},
 			"2 validation errors detected: Value null at 'globalSecondaryIndexUpdates.1.member.update.indexName' failed to satisfy constraint: Member must not be null; " +
 				"Value null at 'globalSecondaryIndexUpdates.1.member.update.provisionedThroughput' failed to satisfy constraint: Member must not be null"},
