@@ -3,11 +3,8 @@ package scheduler
 import (
 	"encoding/json"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
 // readOnly are the prefixes of the names of operations that a schedule cannot call.
@@ -58,9 +55,9 @@ func sampled(input string) string {
 
 // dynamoCall is an operation that a universal target calls.
 type dynamoCall struct {
-	name     string       // the API's
-	input    reflect.Type // the SDK's; its fields have the names of the members
-	required []string     // members
+	name     string   // the API's
+	members  []string // of its input, in the order of dynamoMembers
+	required []string // those of them that a call needs
 }
 
 // check refuses a request with unknown members, or without a required one. The members of members
@@ -68,7 +65,7 @@ type dynamoCall struct {
 func (c dynamoCall) check(members map[string]json.RawMessage) error {
 	var problems []string
 	for _, name := range slices.Sorted(maps.Keys(members)) {
-		if f, ok := c.input.FieldByName(name); !ok || !f.IsExported() {
+		if !slices.Contains(c.members, name) {
 			problems = append(problems, c.name+" has no member "+name)
 		}
 	}
@@ -83,45 +80,88 @@ func (c dynamoCall) check(members map[string]json.RawMessage) error {
 	return nil
 }
 
-// dynamoCallOf returns the operation with an input of the SDK's, named <operation>Input.
-func dynamoCallOf[Input any](required ...string) dynamoCall {
-	input := reflect.TypeFor[Input]()
-	return dynamoCall{strings.TrimSuffix(input.Name(), "Input"), input, required}
-}
+// dynamoMembers are the members of the operations that universal targets call: all that write. A
+// member with "!" is required. An operation begins a line; its members may go on in indented ones.
+// TestDynamoCalls compares them with the SDK. They are a text because the input types of the SDK
+// would link the code of all their operations.
+const dynamoMembers = `
+PutItem TableName! Item! ConditionExpression ConditionalOperator Expected
+	ExpressionAttributeNames ExpressionAttributeValues ReturnConsumedCapacity
+	ReturnItemCollectionMetrics ReturnValues ReturnValuesOnConditionCheckFailure
+UpdateItem TableName! Key! AttributeUpdates ConditionExpression ConditionalOperator Expected
+	ExpressionAttributeNames ExpressionAttributeValues ReturnConsumedCapacity
+	ReturnItemCollectionMetrics ReturnValues ReturnValuesOnConditionCheckFailure UpdateExpression
+DeleteItem TableName! Key! ConditionExpression ConditionalOperator Expected
+	ExpressionAttributeNames ExpressionAttributeValues ReturnConsumedCapacity
+	ReturnItemCollectionMetrics ReturnValues ReturnValuesOnConditionCheckFailure
+BatchWriteItem RequestItems! ReturnConsumedCapacity ReturnItemCollectionMetrics
+TransactWriteItems TransactItems! ClientRequestToken ReturnConsumedCapacity
+	ReturnItemCollectionMetrics
+ExecuteStatement Statement! ConsistentRead Limit NextToken Parameters ReturnConsumedCapacity
+	ReturnValuesOnConditionCheckFailure
+BatchExecuteStatement Statements! ReturnConsumedCapacity
+ExecuteTransaction TransactStatements! ClientRequestToken ReturnConsumedCapacity
+CreateTable TableName! AttributeDefinitions BillingMode DeletionProtectionEnabled
+	GlobalSecondaryIndexes GlobalTableSettingsReplicationMode GlobalTableSourceArn KeySchema
+	LocalSecondaryIndexes OnDemandThroughput ProvisionedThroughput ResourcePolicy SSESpecification
+	StreamSpecification TableClass Tags VectorIndexes WarmThroughput
+UpdateTable TableName! AttributeDefinitions BillingMode DeletionProtectionEnabled
+	DisassociationProtectionEnabled GlobalSecondaryIndexUpdates GlobalTableSettingsReplicationMode
+	GlobalTableWitnessUpdates MultiRegionConsistency OnDemandThroughput ProvisionedThroughput
+	ReplicaUpdates SSESpecification StreamSpecification TableClass VectorIndexUpdates
+	WarmThroughput
+DeleteTable TableName!
+UpdateTimeToLive TableName! TimeToLiveSpecification!
+TagResource ResourceArn! Tags!
+UntagResource ResourceArn! TagKeys!
+CreateBackup TableName! BackupName!
+DeleteBackup BackupArn!
+CreateGlobalTable GlobalTableName! ReplicationGroup!
+UpdateGlobalTable GlobalTableName! ReplicaUpdates!
+UpdateGlobalTableSettings GlobalTableName! GlobalTableBillingMode
+	GlobalTableGlobalSecondaryIndexSettingsUpdate
+	GlobalTableProvisionedWriteCapacityAutoScalingSettingsUpdate
+	GlobalTableProvisionedWriteCapacityUnits ReplicaSettingsUpdate
+UpdateContinuousBackups TableName! PointInTimeRecoverySpecification!
+UpdateContributorInsights TableName! ContributorInsightsAction! ContributorInsightsMode
+	IndexName
+UpdateTableReplicaAutoScaling TableName! GlobalSecondaryIndexUpdates
+	ProvisionedWriteCapacityAutoScalingUpdate ReplicaUpdates
+EnableKinesisStreamingDestination TableName! StreamArn! EnableKinesisStreamingConfiguration
+DisableKinesisStreamingDestination TableName! StreamArn! EnableKinesisStreamingConfiguration
+UpdateKinesisStreamingDestination TableName! StreamArn! UpdateKinesisStreamingConfiguration
+ExportTableToPointInTime TableArn! S3Bucket! ClientToken ExportFormat ExportTime ExportType
+	FilterSpecification IncrementalExportSpecification S3BucketOwner S3Prefix S3SseAlgorithm
+	S3SseKmsKeyId
+ImportTable S3BucketSource! InputFormat! TableCreationParameters! ClientToken
+	InputCompressionType InputFormatOptions
+RestoreTableFromBackup TargetTableName! BackupArn! BillingModeOverride
+	GlobalSecondaryIndexOverride LocalSecondaryIndexOverride OnDemandThroughputOverride
+	ProvisionedThroughputOverride SSESpecificationOverride VectorIndexOverride
+RestoreTableToPointInTime TargetTableName! BillingModeOverride GlobalSecondaryIndexOverride
+	LocalSecondaryIndexOverride OnDemandThroughputOverride ProvisionedThroughputOverride
+	RestoreDateTime SSESpecificationOverride SourceTableArn SourceTableName UseLatestRestorableTime
+	VectorIndexOverride
+PutResourcePolicy ResourceArn! Policy! ConfirmRemoveSelfResourceAccess ExpectedRevisionId
+DeleteResourcePolicy ResourceArn! ExpectedRevisionId
+`
 
-// dynamoCalls returns the operations that universal targets call: all that write.
-func dynamoCalls() []dynamoCall {
-	return []dynamoCall{
-		dynamoCallOf[dynamodb.PutItemInput]("TableName", "Item"),
-		dynamoCallOf[dynamodb.UpdateItemInput]("TableName", "Key"),
-		dynamoCallOf[dynamodb.DeleteItemInput]("TableName", "Key"),
-		dynamoCallOf[dynamodb.BatchWriteItemInput]("RequestItems"),
-		dynamoCallOf[dynamodb.TransactWriteItemsInput]("TransactItems"),
-		dynamoCallOf[dynamodb.ExecuteStatementInput]("Statement"),
-		dynamoCallOf[dynamodb.BatchExecuteStatementInput]("Statements"),
-		dynamoCallOf[dynamodb.ExecuteTransactionInput]("TransactStatements"),
-		dynamoCallOf[dynamodb.CreateTableInput]("TableName"),
-		dynamoCallOf[dynamodb.UpdateTableInput]("TableName"),
-		dynamoCallOf[dynamodb.DeleteTableInput]("TableName"),
-		dynamoCallOf[dynamodb.UpdateTimeToLiveInput]("TableName", "TimeToLiveSpecification"),
-		dynamoCallOf[dynamodb.TagResourceInput]("ResourceArn", "Tags"),
-		dynamoCallOf[dynamodb.UntagResourceInput]("ResourceArn", "TagKeys"),
-		dynamoCallOf[dynamodb.CreateBackupInput]("TableName", "BackupName"),
-		dynamoCallOf[dynamodb.DeleteBackupInput]("BackupArn"),
-		dynamoCallOf[dynamodb.CreateGlobalTableInput]("GlobalTableName", "ReplicationGroup"),
-		dynamoCallOf[dynamodb.UpdateGlobalTableInput]("GlobalTableName", "ReplicaUpdates"),
-		dynamoCallOf[dynamodb.UpdateGlobalTableSettingsInput]("GlobalTableName"),
-		dynamoCallOf[dynamodb.UpdateContinuousBackupsInput]("TableName", "PointInTimeRecoverySpecification"),
-		dynamoCallOf[dynamodb.UpdateContributorInsightsInput]("TableName", "ContributorInsightsAction"),
-		dynamoCallOf[dynamodb.UpdateTableReplicaAutoScalingInput]("TableName"),
-		dynamoCallOf[dynamodb.EnableKinesisStreamingDestinationInput]("TableName", "StreamArn"),
-		dynamoCallOf[dynamodb.DisableKinesisStreamingDestinationInput]("TableName", "StreamArn"),
-		dynamoCallOf[dynamodb.UpdateKinesisStreamingDestinationInput]("TableName", "StreamArn"),
-		dynamoCallOf[dynamodb.ExportTableToPointInTimeInput]("TableArn", "S3Bucket"),
-		dynamoCallOf[dynamodb.ImportTableInput]("S3BucketSource", "InputFormat", "TableCreationParameters"),
-		dynamoCallOf[dynamodb.RestoreTableFromBackupInput]("TargetTableName", "BackupArn"),
-		dynamoCallOf[dynamodb.RestoreTableToPointInTimeInput]("TargetTableName"),
-		dynamoCallOf[dynamodb.PutResourcePolicyInput]("ResourceArn", "Policy"),
-		dynamoCallOf[dynamodb.DeleteResourcePolicyInput]("ResourceArn"),
+// dynamoCalls returns the operations in dynamoMembers.
+func dynamoCalls() (calls []dynamoCall) {
+	for line := range strings.SplitSeq(strings.ReplaceAll(dynamoMembers, "\n\t", " "), "\n") {
+		words := strings.Fields(line)
+		if len(words) == 0 {
+			continue
+		}
+		c := dynamoCall{name: words[0]}
+		for _, word := range words[1:] {
+			member, required := strings.CutSuffix(word, "!")
+			c.members = append(c.members, member)
+			if required {
+				c.required = append(c.required, member)
+			}
+		}
+		calls = append(calls, c)
 	}
+	return calls
 }

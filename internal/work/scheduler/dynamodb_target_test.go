@@ -92,7 +92,7 @@ func TestDynamoTarget(t *testing.T) {
 	}
 }
 
-// The required members are those that the SDK requires.
+// The members, and the required ones, are the SDK's.
 func TestDynamoCalls(t *testing.T) {
 	client := reflect.ValueOf(dynamodb.New(dynamodb.Options{Region: "us-east-1"}))
 	for _, c := range dynamoCalls() {
@@ -103,13 +103,23 @@ func TestDynamoCalls(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel() // an operation that requires nothing must call nobody
-		out := method.Call([]reflect.Value{reflect.ValueOf(ctx), reflect.New(c.input)})
+		input := method.Type().In(1).Elem()
+		var members []string
+		for f := range input.Fields() {
+			if f.IsExported() {
+				members = append(members, f.Name)
+			}
+		}
+		if got, want := slices.Sorted(slices.Values(c.members)), slices.Sorted(slices.Values(members)); !slices.Equal(got, want) {
+			t.Errorf("%s has the members %v, and in the SDK %v", c.name, got, want)
+		}
+		out := method.Call([]reflect.Value{reflect.ValueOf(ctx), reflect.New(input)})
 		err, _ := out[1].Interface().(error)
 		var required []string
 		if invalid, ok := errors.AsType[smithy.InvalidParamsError](err); ok {
 			for _, one := range invalid.Errs() {
 				if one, ok := errors.AsType[smithy.InvalidParamError](one); ok {
-					required = append(required, strings.TrimPrefix(one.Field(), c.input.Name()+"."))
+					required = append(required, strings.TrimPrefix(one.Field(), input.Name()+"."))
 				}
 			}
 		}
