@@ -47,8 +47,8 @@ type clockShow struct{ clockFlags }
 func (clockShow) Help() string {
 	return `Examples:
 
-    mayfly clock
-    mayfly clock --json`
+    mayfly clock show
+    mayfly clock show --json`
 }
 
 func (c clockShow) Run(ctx context.Context, s streams) error {

@@ -421,7 +421,7 @@ func (r *reader) compare(b block) {
 func (r *reader) findGo(b block) {
 	r.Helper()
 	var files []string
-	for _, pattern := range []string{"../../*_test.go", "../../guard/*_test.go", "../../guard/strict/*_test.go", "../../internal/sdk/*_test.go", "../../planner/*_test.go", "../../timeseries/*_test.go"} {
+	for _, pattern := range []string{"../../*_test.go", "../../guard/*_test.go", "../../guard/strict/*_test.go", "../../internal/sdk/*_test.go", "../../mayflytest/*_test.go", "../../planner/*_test.go", "../../timeseries/*_test.go"} {
 		matches, err := filepath.Glob(pattern)
 		if err != nil {
 			r.Fatal(err)
