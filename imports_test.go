@@ -251,7 +251,7 @@ var bans = []ban{
 	{path: "github.com/johannesboyne", only: []string{}, why: "S3 is elsewhere; a server of its API runs in tests only"},
 	{path: "github.com/rabbitmq", only: []string{"internal/sink/rabbitmq"}, tests: true, why: sinkWhy},
 	{path: "C", only: []string{}, tests: true, why: "everything works without cgo"},
-	{path: "testing", only: []string{"conformance", "internal/faulttest", "internal/testkit", "internal/brokertest"}, why: "tests do not ship, and only tests import what is theirs"},
+	{path: "testing", only: []string{"conformance", "internal/faulttest", "internal/testkit", "internal/brokertest", "mayflytest"}, why: "tests do not ship, and only tests import what is theirs"},
 	{path: "golang.org/x/tools", only: []string{}, tests: true, why: "tools have a module of their own"},
 }
 

@@ -75,7 +75,7 @@ func (c lifecycleListCommand) Run(ctx context.Context, s streams) error {
 // stateCounts counts the entities of a lifecycle by state.
 type stateCounts struct {
 	entities  map[string]int // all but the cancelled ones
-	paused    map[string]int // those of entities that are paused
+	paused    map[string]int // of paused entities
 	cancelled map[string]int
 	next      map[string]time.Time // the earliest next transition
 }
