@@ -115,6 +115,9 @@ type backupRequest struct {
 
 // serveBackup writes a backup for a client.
 func (db *DB) serveBackup(ctx context.Context, body []byte, w io.Writer) error {
+	if s := db.options.server; s != nil && s.with.Separate {
+		return &admin.RefusedError{Status: http.StatusConflict, Reason: "the server has a database for each access key and region, and a backup has one: stop the server and copy its directories, or share the data"}
+	}
 	var request backupRequest
 	if len(body) > 0 {
 		if err := json.Unmarshal(body, &request); err != nil {

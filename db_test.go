@@ -195,7 +195,7 @@ func TestMetricsTellOfExpiry(t *testing.T) {
 func TestMetricsTellOfSuspicions(t *testing.T) {
 	db := open(t, "", Options{})
 	makeTable(t, db.DynamoDB(), "events")
-	putUntil(t, db.DynamoDB(), "events", "a", time.UnixMilli(1<<50)) // of the year 37648
+	putUntil(t, db.DynamoDB(), "events", "a", time.UnixMilli(4e15)) // in seconds 4e12, the milliseconds of the year 2096
 	url := serve(t, db)
 	const want = `mayfly_ttl_suspicious_values_total{reason="milliseconds",table="events"} 1`
 	if _, body := send(t, "GET", url+"/metrics", ""); !strings.Contains(body, want) {

@@ -62,9 +62,9 @@ type ServerOptions struct {
 
 // tenant is a database of a Server.
 type tenant struct {
-	db  *DB
-	dir string
-	end func() error
+	db    *DB
+	dir   string
+	close func() error // once
 }
 
 // OpenServer opens the database of a Server, as Open does.
@@ -110,12 +110,13 @@ func (s *Server) open(dir string, o Options) (*tenant, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &tenant{db: db, dir: dir, end: func() error { return nil }}
+	end := func() error { return nil }
 	if s.with.Opened != nil {
-		if t.end, err = s.with.Opened(db); err != nil {
+		if end, err = s.with.Opened(db); err != nil {
 			return nil, errors.Join(err, db.Close())
 		}
 	}
+	t := &tenant{db: db, dir: dir, close: sync.OnceValue(func() error { return errors.Join(end(), db.Close()) })}
 	go func() {
 		<-db.ran // at its end, or when it is closed
 		select {
@@ -126,9 +127,6 @@ func (s *Server) open(dir string, o Options) (*tenant, error) {
 	}()
 	return t, nil
 }
-
-// close ends a database.
-func (t *tenant) close() error { return errors.Join(t.end(), t.db.Close()) }
 
 func (s *Server) fail(err error) {
 	s.failOnce.Do(func() {
@@ -149,30 +147,38 @@ func (s *Server) DB() *DB {
 // could not be opened after a reset. Err returns the reason.
 func (s *Server) Failed() <-chan struct{} { return s.failed }
 
-// Err returns nil while the server accepts requests, and otherwise the reason why it does not.
-func (s *Server) Err() error {
+// hasFailed reports whether failed is closed.
+func (s *Server) hasFailed() bool {
 	select {
 	case <-s.failed:
-		return s.failure
+		return true
 	default:
-		return s.DB().Err()
+		return false
 	}
+}
+
+// Err returns nil while the server accepts requests, and otherwise the reason why it does not.
+func (s *Server) Err() error {
+	if s.hasFailed() {
+		return s.failure
+	}
+	return s.DB().Err()
 }
 
 // Serve serves as DB.Serve does, until ctx is done.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	err := serveUntil(ctx, l, s.failed, httploop.Options{
 		Do: func(ctx context.Context, in *wire.Request) *wire.Response {
-			return s.serving(in.Header).server.Do(ctx, in)
+			return s.serving(in.Header, in.Query).server.Do(ctx, in)
 		},
 		Admit: func(ctx context.Context, in *wire.Request, bytes int64) (*intake.Hold, *wire.Response) {
-			return s.serving(in.Header).server.Admit(ctx, in, bytes)
+			return s.serving(in.Header, in.Query).server.Admit(ctx, in, bytes)
 		},
 		Routed: func(path string) bool { return s.DB().server.Routed(path) },
 		Fallback: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			db := s.DB()
 			if !admin.Serves(r.URL.Path) {
-				db = s.serving(r.Header)
+				db = s.serving(r.Header, r.URL.RawQuery)
 			}
 			db.Handler().ServeHTTP(w, r)
 		}),
@@ -181,23 +187,21 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		Date:        func() time.Time { return s.DB().Clock().Now() },
 		Logger:      s.options.Logger,
 	})
-	select {
-	case <-s.failed:
-		return errors.Join(fmt.Errorf("mayfly: the server has stopped: %w", s.failure), err)
-	default:
-		return err
+	if s.hasFailed() {
+		err = errors.Join(fmt.Errorf("mayfly: the server has stopped: %w", s.failure), err)
 	}
+	return err
 }
 
 // serving returns the database that answers a request. During a reset it waits for the new one.
-func (s *Server) serving(h wire.Header) *DB {
+func (s *Server) serving(h wire.Header, query string) *DB {
 	switch db := s.only.Load(); {
 	case db != nil:
 		return db
 	case !s.with.Separate:
 		return s.DB()
 	}
-	t, err := s.tenantOf(h)
+	t, err := s.tenantOf(h, query)
 	if t == nil || err != nil {
 		return s.DB() // which answers with the error
 	}
@@ -210,8 +214,11 @@ func (s *Server) serving(h wire.Header) *DB {
 func (s *Server) Reset(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.mu.closed {
+	switch {
+	case s.mu.closed:
 		return errClosed
+	case s.hasFailed():
+		return fmt.Errorf("mayfly: the server has stopped: %w", s.failure)
 	}
 	s.only.Store(nil)
 	if err := s.closeAll(); err != nil {
@@ -254,7 +261,10 @@ func (s *Server) wipe() error {
 	case s.dir == "":
 		return nil
 	case s.with.Separate:
-		dirs = s.tenantDirectories()
+		var err error
+		if dirs, err = s.tenantDirectories(); err != nil {
+			return err
+		}
 	}
 	for _, dir := range dirs {
 		if err := engine.Wipe(engine.Options{Dir: dir, FS: s.options.fs, ReserveBytes: s.options.reserve, Logger: s.options.Logger}); err != nil {

@@ -7,11 +7,15 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
 // openServer serves a Server on a free port until the test ends.
@@ -186,6 +190,73 @@ func TestResetUnderLoad(t *testing.T) {
 	}
 }
 
+// A reset that fails ends the server once, and later resets fail as well.
+func TestResetFails(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	var ended atomic.Int32
+	s, err := OpenServer(dir, Options{ClockControl: ClockControlOn}, ServerOptions{
+		Opened: func(*DB) (func() error, error) { return func() error { ended.Add(1); return nil }, nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(t.Context(), listener) }()
+	if err := errors.Join(os.RemoveAll(dir), os.WriteFile(dir, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if got := operator(t, "POST", "http://"+listener.Addr().String()+"/_mayfly/reset", ""); !strings.HasPrefix(got, "500 ") {
+		t.Errorf("the reset answers %s", got)
+	}
+	if err := <-served; err == nil || !strings.Contains(err.Error(), "the server has stopped: mayfly: reset: ") {
+		t.Errorf("Serve returns %v", err)
+	}
+	if err := s.Reset(t.Context()); err == nil || s.Err() == nil {
+		t.Errorf("a second reset returns %v, and Err %v", err, s.Err())
+	}
+	_ = s.Close() // with the errors of the removed directory
+	if n := ended.Load(); n != 1 {
+		t.Errorf("the database was ended %d times", n)
+	}
+}
+
+// A key may stand in a presigned URL. Without one, requests are refused: no shared data arises.
+func TestSeparateNeedsKey(t *testing.T) {
+	s, url := openServer(t, "", Options{}, ServerOptions{Separate: true})
+	as(t, url, "bob/us-east-1", "CreateTable", sessionsTable)
+	call := func(method, path, body string) string {
+		r, err := http.NewRequest(method, url+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/x-amz-json-1.0")
+		r.Header.Set("X-Amz-Target", "DynamoDB_20120810.ListTables")
+		return answered(t, r)
+	}
+	if got := call("POST", "/?X-Amz-Credential=bob%2F20300101%2Fus-east-1%2Fdynamodb%2Faws4_request", "{}"); got != `{"TableNames":["sessions"]}` {
+		t.Errorf("a presigned request gets %s", got)
+	}
+	for _, path := range []string{"/", "/?X-Amz-Credential=", "/schedules"} {
+		method := "POST"
+		if path == "/schedules" {
+			method = "GET"
+		}
+		if got := call(method, path, "{}"); !strings.Contains(got, "issing Authentication Token") && !strings.Contains(got, "UnrecognizedClient") {
+			t.Errorf("%s %s without a key gets %s", method, path, got)
+		}
+	}
+	if got := operator(t, "POST", url+"/_mayfly/backup", ""); !strings.HasPrefix(got, "409 ") {
+		t.Errorf("a backup gets %s", got)
+	}
+	if tables, err := s.DB().DynamoDB().ListTables(t.Context(), &dynamodb.ListTablesInput{}); err != nil || len(tables.TableNames) > 0 {
+		t.Errorf("the first database has %v, %v", tables, err)
+	}
+}
+
 func TestSeparate(t *testing.T) {
 	start := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 	for _, dir := range []string{"", t.TempDir()} {
@@ -225,7 +296,7 @@ func TestSeparate(t *testing.T) {
 
 // A directory keeps the data of each key, and a reset empties those too that are not open.
 func TestSeparateDirectories(t *testing.T) {
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "d[a]ta") // no pattern
 	for _, want := range []string{`{"TableNames":[]}`, `{"TableNames":["sessions"]}`} {
 		s, err := OpenServer(dir, Options{ClockControl: ClockControlOn}, ServerOptions{Separate: true})
 		if err != nil {

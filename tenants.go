@@ -5,7 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,7 +21,7 @@ import (
 )
 
 // A Server with Separate has a database for each access key and region. The first database has no
-// data. It answers requests without a key, requests with an unusable one, and the endpoints for
+// data. It refuses requests without a key or with an unusable one, and answers the endpoints for
 // operators.
 
 // tenantsMax bounds the databases of a Server with Separate. Each takes some megabytes of memory.
@@ -38,8 +41,13 @@ func (n tenantName) valid() bool {
 
 // tenantOf returns the database for a request's headers, and opens it if it is new. It returns nil
 // for a request without a key, and the API's error for one whose database cannot be opened.
-func (s *Server) tenantOf(h wire.Header) (*tenant, error) {
+func (s *Server) tenantOf(h wire.Header, query string) (*tenant, error) {
 	authorization := h.Get("Authorization")
+	if authorization == "" && strings.Contains(query, "X-Amz-Credential=") { // a presigned URL
+		if values, err := url.ParseQuery(query); err == nil {
+			authorization = "Credential=" + values.Get("X-Amz-Credential")
+		}
+	}
 	if authorization == "" {
 		return nil, nil
 	}
@@ -59,7 +67,11 @@ func (s *Server) tenantOf(h wire.Header) (*tenant, error) {
 
 // misplaced returns the error for a request that only the first database is left to answer.
 func (s *Server) misplaced(in *wire.Request) error {
-	_, err := s.tenantOf(in.Header)
+	t, err := s.tenantOf(in.Header, in.Query)
+	harmless := in.Method == http.MethodOptions || in.Method == http.MethodGet && in.Path == "/"
+	if t == nil && err == nil && !harmless {
+		err = wire.Refusal("MissingAuthenticationTokenException", "Request is missing Authentication Token")
+	}
 	return err
 }
 
@@ -114,10 +126,10 @@ func (s *Server) openAs(name tenantName, clock ClockState) (*tenant, error) {
 }
 
 // tenantDirectories returns the directories of all databases, also of those that are not open.
-func (s *Server) tenantDirectories() (dirs []string) {
+func (s *Server) tenantDirectories() (dirs []string, err error) {
 	entries, err := os.ReadDir(s.dir)
-	if err != nil {
-		return nil // there is no directory yet
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
 	}
 	for _, e := range entries {
 		name := e.Name()
@@ -125,11 +137,13 @@ func (s *Server) tenantDirectories() (dirs []string) {
 		if i < 0 || !e.IsDir() || !(tenantName{name[:i], name[i+1:]}).valid() {
 			continue
 		}
-		if marks, _ := filepath.Glob(filepath.Join(s.dir, name, "marker.*")); len(marks) > 0 { // a store's
+		files, unreadable := os.ReadDir(filepath.Join(s.dir, name))
+		err = errors.Join(err, unreadable)
+		if slices.ContainsFunc(files, func(f fs.DirEntry) bool { return strings.HasPrefix(f.Name(), "marker.") }) { // a store
 			dirs = append(dirs, filepath.Join(s.dir, name))
 		}
 	}
-	return dirs
+	return dirs, err
 }
 
 // clocks returns the operations on the clocks of all databases, for the endpoints below

@@ -18,6 +18,8 @@ package mayflytest
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -39,6 +41,10 @@ type DB struct {
 	read map[string]map[string]string // by table and shard: the sequence number of the last record that Expired has read
 }
 
+// kept is the time for which a database keeps stream records, the longest that there is: a test may
+// move the clock by months before it asks for expired items.
+const kept = 366 * 24 * time.Hour
+
 // Option changes the options of a database before it is opened.
 type Option func(o *mayfly.Options)
 
@@ -51,7 +57,7 @@ func Running() Option {
 // Open opens a database in memory whose clock stands at [Start], and closes it when the test ends.
 func Open(t testing.TB, options ...Option) *DB {
 	t.Helper()
-	o := mayfly.Options{Start: Start, Frozen: true, Shards: 1}
+	o := mayfly.Options{Start: Start, Frozen: true, Shards: 1, StreamRetention: kept}
 	for _, set := range options {
 		set(&o)
 	}
@@ -93,7 +99,8 @@ func (db *DB) moved(m mayfly.Moved, err error) mayfly.Moved {
 
 // Expired returns the items of a table that have expired since the last call, in the order of their
 // removal. It reads the table's stream, which CreateTable enables with TTL. Items that were deleted
-// are not among them.
+// are not among them. Call it at least once a year of the database's time: its stream keeps no older
+// records, and the test fails if some went unread since the last call.
 func (db *DB) Expired(table string) (items []map[string]types.AttributeValue) {
 	db.t.Helper()
 	ctx := context.Background()
@@ -131,12 +138,12 @@ func (db *DB) expiredOf(ctx context.Context, table, stream, shard string) (items
 	}
 	at, err := db.Streams().GetShardIterator(ctx, from)
 	if err != nil {
-		db.t.Fatal(err)
+		db.tooLate(table, err)
 	}
 	for next := at.ShardIterator; next != nil; {
 		page, err := db.Streams().GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: next})
 		if err != nil {
-			db.t.Fatal(err)
+			db.tooLate(table, err)
 		}
 		for _, r := range page.Records {
 			if db.read[table] == nil {
@@ -157,4 +164,14 @@ func (db *DB) expiredOf(ctx context.Context, table, stream, shard string) (items
 		}
 	}
 	return items
+}
+
+// tooLate fails the test after an error of a stream, whose records may have been trimmed.
+func (db *DB) tooLate(table string, err error) {
+	db.t.Helper()
+	var trimmed *streamtypes.TrimmedDataAccessException
+	if errors.As(err, &trimmed) {
+		err = fmt.Errorf("its stream keeps records for a year, and Expired was called later: %w", err)
+	}
+	db.t.Fatalf("table %q: %v", table, err)
 }

@@ -70,6 +70,27 @@ func TestExpired(t *testing.T) {
 	}
 }
 
+// Items that expired months ago are returned too. Beyond a year the test fails, instead of missing some.
+func TestExpiredLongAgo(t *testing.T) {
+	db := mayflytest.Open(&fake{TB: t})
+	db.CreateTable("sessions", Session{})
+	for range 2 {
+		put(t, db, "sessions", Session{"ada", 1, db.Clock().Now().Add(time.Hour)})
+		db.Advance(300 * 24 * time.Hour)
+		if n := len(db.Expired("sessions")); n != 1 {
+			t.Errorf("%d items have expired", n)
+		}
+	}
+	put(t, db, "sessions", Session{"ada", 1, db.Clock().Now().Add(time.Hour)})
+	db.Advance(400 * 24 * time.Hour)
+	defer func() {
+		if got := fmt.Sprint(recover()); !strings.Contains(got, `table "sessions": its stream keeps records for a year`) {
+			t.Error(got)
+		}
+	}()
+	db.Expired("sessions")
+}
+
 // Many records are several pages.
 func TestExpiredInPages(t *testing.T) {
 	db := mayflytest.Open(t)

@@ -218,7 +218,7 @@ func misplaced(item attr.Item, attribute string) judgement {
 	}
 	slices.Sort(names) // the same answer for the same item
 	for _, name := range names {
-		if ttl.SameButCase(name, attribute) {
+		if ttl.SameButCase(name, attribute) && mayBeDeadline(item[name]) {
 			return judgement{reason: ttl.Case, name: name, value: item[name]}
 		}
 	}
@@ -236,6 +236,18 @@ func misplaced(item attr.Item, attribute string) judgement {
 		}
 	}
 	return judgement{reason: ttl.Absent, name: attribute}
+}
+
+// mayBeDeadline reports whether a value under a similar name may be meant as a deadline, as the server
+// judges it: a number, or a text of digits.
+func mayBeDeadline(v types.AttributeValue) bool {
+	switch v := v.(type) {
+	case *types.AttributeValueMemberN:
+		return true
+	case *types.AttributeValueMemberS:
+		return ttl.IsDigits(v.Value)
+	}
+	return false
 }
 
 // numberAt returns the number at a path of names with dots, or nil.

@@ -56,57 +56,79 @@ func fromDynamoDBLocal(args []string) ([]string, error) {
 	if !java && !slices.ContainsFunc(words, isLocalFlag) {
 		return args, nil
 	}
-	out := []string{"serve", "--like-local"}
+	if args[0] == "serve" && !java && !slices.ContainsFunc(words, selectsLocalData) {
+		word := words[slices.IndexFunc(words, isLocalFlag)]
+		return nil, misused(fmt.Errorf("unknown flag %s", word), "did you mean -%s? With DynamoDB Local's flags, add -sharedDb or -inMemory", strings.ToLower(word))
+	}
+	var own []string // flags of mayfly serve, and their values
 	given := map[string]string{}
 	for len(words) > 0 {
 		word := words[0]
 		words = words[1:]
-		value, known := localFlags[word]
+		name, inline, hasValue := strings.Cut(word, "=")
+		value, known := localFlags[name]
 		switch {
 		case !known && !strings.HasPrefix(word, "--") && strings.HasPrefix(word, "-"):
 			return nil, unknownLocalFlag(word)
-		case !known: // a flag of mayfly serve, or its value
-			out = append(out, word)
+		case !known:
+			own = append(own, word)
 			continue
 		case value == "":
-			given[word] = "yes"
+			given[name] = "yes"
+			continue
+		case hasValue:
+			given[name] = inline
 			continue
 		case len(words) == 0 || strings.HasPrefix(words[0], "-"):
 			return nil, misused(fmt.Errorf("%s needs a value", word), "%s %s", word, value)
 		}
-		given[word], words = words[0], words[1:]
+		given[name], words = words[0], words[1:]
 	}
 	if given["-help"] != "" {
 		return nil, errLocalHelp
 	}
-	return localArguments(out, given)
+	return localArguments(given, own)
 }
 
-// localArguments adds the flags of mayfly serve that correspond to DynamoDB Local's.
-func localArguments(out []string, given map[string]string) ([]string, error) {
+// selectsLocalData reports whether a flag of DynamoDB Local says where its data is.
+func selectsLocalData(word string) bool {
+	return word == "-sharedDb" || word == "-inMemory" || word == "-dbPath" || word == "-help"
+}
+
+// localArguments returns the command line of mayfly serve for the flags of DynamoDB Local that are
+// given, followed by the user's own flags of mayfly serve, which therefore count.
+func localArguments(given map[string]string, own []string) ([]string, error) {
 	shared, inMemory, dir := given["-sharedDb"] != "", given["-inMemory"] != "", given["-dbPath"]
+	chosen := slices.ContainsFunc(own, func(word string) bool {
+		name, _, _ := strings.Cut(word, "=")
+		return name == "--data" || name == "--memory"
+	})
+	out := []string{"serve", "--like-local"}
 	switch {
 	case inMemory && dir != "":
 		return nil, misused(errors.New("-inMemory and -dbPath cannot be used together"), "leave one of them out")
+	case chosen && (inMemory || dir != ""):
+		return nil, misused(errors.New("--data and --memory cannot be used together with -inMemory and -dbPath"), "leave one of them out")
+	case chosen:
 	case inMemory:
-		out = append(out, "--memory")
+		out = append(out, "--memory", "--data=") // not the environment's
 	case shared:
-		out = append(out, "--data", filepath.Join(dir, localSharedName))
+		out = append(out, "--data="+filepath.Join(dir, localSharedName))
 	default:
-		out = append(out, "--data", filepath.Clean(dir))
+		out = append(out, "--data="+filepath.Clean(dir))
 	}
 	if !shared {
 		out = append(out, "--separate")
 	}
 	if given["-delayTransientStatuses"] != "" {
-		out = append(out, "--transient-states", "500ms")
+		out = append(out, "--transient-states=500ms")
 	}
-	for flag, ours := range map[string]string{"-port": "--port", "-cors": "--cors"} {
+	for _, flag := range []string{"-port", "-cors"} {
 		if given[flag] != "" {
-			out = append(out, ours+"="+given[flag])
+			out = append(out, "-"+flag+"="+given[flag])
 		}
 	}
-	return out, nil
+	return append(out, own...), nil
 }
 
 // withoutJava returns the arguments behind the Java machine's own, and whether there were any:
@@ -127,7 +149,8 @@ func withoutJava(words []string) (rest []string, found bool) {
 }
 
 func isLocalFlag(word string) bool {
-	_, known := localFlags[word]
+	name, _, _ := strings.Cut(word, "=")
+	_, known := localFlags[name]
 	return known
 }
 

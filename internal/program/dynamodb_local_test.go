@@ -14,18 +14,21 @@ import (
 
 func TestDynamoDBLocalFlags(t *testing.T) {
 	for line, want := range map[string]string{
-		"-sharedDb":                      "serve --like-local --data shared-local-instance",
-		"-inMemory":                      "serve --like-local --memory --separate",
-		"-sharedDb -inMemory -port 9000": "serve --like-local --memory --port=9000",
-		"-jar DynamoDBLocal.jar":         "serve --like-local --data . --separate",
-		"-jar DynamoDBLocal.jar -sharedDb -dbPath ./data":          "serve --like-local --data data/shared-local-instance",
-		"-Djava.library.path=./lib -jar L.jar -inMemory":           "serve --like-local --memory --separate",
-		"-Xmx1g -Dx -jar L.jar -sharedDb -inMemory":                "serve --like-local --memory",
-		"serve -sharedDb -inMemory -cors *":                        "serve --like-local --memory --cors=*",
-		"-inMemory -delayTransientStatuses":                        "serve --like-local --memory --separate --transient-states 500ms",
-		"-dbPath d -optimizeDbBeforeStartup":                       "serve --like-local --data d --separate",
-		"-inMemory -sharedDb -disableTelemetry --host ::1":         "serve --like-local --host ::1 --memory",
-		"-inMemory -sharedDb --start=2030-01-01 --log-format json": "serve --like-local --start=2030-01-01 --log-format json --memory",
+		"-sharedDb":                                                "serve --like-local --data=shared-local-instance",
+		"-inMemory":                                                "serve --like-local --memory --data= --separate",
+		"-sharedDb -inMemory -port 9000":                           "serve --like-local --memory --data= --port=9000",
+		"-sharedDb -inMemory -port=9000":                           "serve --like-local --memory --data= --port=9000",
+		"-jar DynamoDBLocal.jar":                                   "serve --like-local --data=. --separate",
+		"serve -jar DynamoDBLocal.jar -port 1":                     "serve --like-local --data=. --separate --port=1",
+		"-jar DynamoDBLocal.jar -sharedDb -dbPath ./data":          "serve --like-local --data=data/shared-local-instance",
+		"-Djava.library.path=./lib -jar L.jar -inMemory":           "serve --like-local --memory --data= --separate",
+		"-Xmx1g -Dx -jar L.jar -sharedDb -inMemory":                "serve --like-local --memory --data=",
+		"serve -sharedDb -inMemory -cors *":                        "serve --like-local --memory --data= --cors=*",
+		"-inMemory -delayTransientStatuses":                        "serve --like-local --memory --data= --separate --transient-states=500ms",
+		"-dbPath d -optimizeDbBeforeStartup":                       "serve --like-local --data=d --separate",
+		"-inMemory -sharedDb -disableTelemetry --host ::1":         "serve --like-local --memory --data= --host ::1",
+		"-sharedDb --data d -port 1 --port 2":                      "serve --like-local --port=1 --data d --port 2",
+		"-inMemory -sharedDb --start=2030-01-01 --log-format json": "serve --like-local --memory --data= --start=2030-01-01 --log-format json",
 
 		// Command lines of mayfly stay.
 		"serve --port 8000":         "serve --port 8000",

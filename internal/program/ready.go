@@ -32,7 +32,7 @@ func newReadyLine(l net.Listener, url, dir string) readyLine {
 }
 
 // write replaces a file by the line, so that a reader finds nothing or all of it. The function that it
-// returns removes the file.
+// returns removes the file, unless another server has written its own line there.
 func (r readyLine) write(path string) (remove func() error, err error) {
 	text, err := json.Marshal(r)
 	if err != nil {
@@ -43,13 +43,16 @@ func (r readyLine) write(path string) (remove func() error, err error) {
 		return nil, misused(fmt.Errorf("--ready-file: %w", err), "name a file in a directory that exists and can be written to")
 	}
 	_, err = incomplete.Write(append(text, '\n'))
-	if err = errors.Join(err, incomplete.Close()); err == nil {
+	if err = errors.Join(err, incomplete.Chmod(0o644), incomplete.Close()); err == nil {
 		err = os.Rename(incomplete.Name(), path)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("--ready-file: %w", err), os.Remove(incomplete.Name()))
 	}
 	return func() error {
+		if now, err := os.ReadFile(path); err == nil && string(now) != string(text)+"\n" { // another server's
+			return nil
+		}
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("--ready-file: %w", err)
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"time"
@@ -101,6 +102,9 @@ func (c serveCommand) Run(ctx context.Context, s streams) error {
 	if err := c.credentials(ctx, &options); err != nil {
 		return err
 	}
+	if err := c.removeReady(); err != nil {
+		return err
+	}
 	listener, url, err := c.listen(c.Host, c.Port, c.notes(s), options.Logger)
 	if err != nil {
 		return err
@@ -142,6 +146,18 @@ func (c serveCommand) announce(l net.Listener, url string, out io.Writer) (done 
 	}
 	fmt.Fprintf(out, "listening on %s\n", url)
 	return done, nil
+}
+
+// removeReady removes the ready file that a server left when it was killed, before anything can wait
+// for this one.
+func (c serveCommand) removeReady() error {
+	if c.ReadyFile == "" {
+		return nil
+	}
+	if err := os.Remove(c.ReadyFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return misused(fmt.Errorf("--ready-file: %w", err), "name a file in a directory that exists and can be written to")
+	}
+	return nil
 }
 
 // notes returns where sentences for people go: not between the JSON of --log-format json.

@@ -52,7 +52,7 @@ var texts = [Reasons]struct{ name, why, fix string }{
 	Milliseconds: {"milliseconds", "looks like milliseconds", "divide it by 1,000: TTL is in seconds"},
 	Microseconds: {"microseconds", "looks like microseconds", "divide it by 1,000,000: TTL is in seconds"},
 	Nanoseconds:  {"nanoseconds", "looks like nanoseconds", "divide it by 1,000,000,000: TTL is in seconds"},
-	TooFar:       {"too_far", "is after the year 5138", "write seconds since 1970"},
+	TooFar:       {"too_far", "is after the year 5138", "write seconds since 1970, or leave the attribute out if the item is to stay"},
 	Negative:     {"not_positive", "is not after 1970", "write seconds since 1970, or leave the attribute out if the item is to stay"},
 	Past:         {"five_years_past", "is more than five years in the past, so it never counts", "write seconds since 1970, which is now plus the lifetime, and not the lifetime alone"},
 	String:       {"string", "is a string", "write a number: {\"N\":\"…\"}"},
@@ -87,12 +87,11 @@ func OfNumber(seconds float64, now int64) Reason {
 		return Past
 	case seconds <= SecondsMax:
 		return Good
-	case seconds < SecondsMax*1e3:
-		return Milliseconds
-	case seconds < SecondsMax*1e6:
-		return Microseconds
-	case seconds < SecondsMax*1e9:
-		return Nanoseconds
+	}
+	for i, unit := range []float64{1e3, 1e6, 1e9} { // the advice to divide must lead to a deadline
+		if s := seconds / unit; s > float64(now-TooOld)/1000 && s < SecondsMax {
+			return Milliseconds + Reason(i)
+		}
 	}
 	return TooFar
 }
@@ -121,7 +120,7 @@ func Deadline(number string, now int64) (at int64, reason Reason) {
 	case at <= now-TooOld:
 		return 0, Past
 	case at > SecondsMax*1000:
-		return 0, Milliseconds
+		return 0, TooFar
 	}
 	return at, Good
 }
@@ -130,6 +129,9 @@ func Deadline(number string, now int64) (at int64, reason Reason) {
 func SameButCase(a, b string) bool {
 	return len(a) == len(b) && a != b && strings.EqualFold(a, b)
 }
+
+// IsDigits reports whether a text has only digits, so that it may be meant as a number of seconds.
+func IsDigits(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
 
 // Path splits an attribute's name that looks like a path into a map, such as "meta.expires". ok is
 // false for other names.

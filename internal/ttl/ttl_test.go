@@ -15,7 +15,7 @@ func TestOfNumber(t *testing.T) {
 		want   Reason
 	}{
 		{"1767225600", Good}, {"1767225599", Good}, {"1767225600.5", Good}, {"100000000000", Good}, {"1.7672256E9", Good},
-		{"100000000001", Milliseconds}, {"1767225600000", Milliseconds},
+		{"100000000001", TooFar}, {"253402300799", TooFar}, {"1767225600000", Milliseconds},
 		{"1767225600000000", Microseconds}, {"1767225600000000000", Nanoseconds}, {"1E+120", TooFar},
 		{"0", Negative}, {"-0", Negative}, {"-1767225600", Negative}, {"1E-400", Negative},
 		{"3600", Past}, {"1609545600", Past}, {"1609545600.001", Good}, {"1609545601", Good}, {"1E-100", Past},

@@ -39,6 +39,7 @@ type action struct {
 	write   engine.Write
 
 	mistake ttl.Reason // of the TTL value; set by bind for a put, and by decide for an update
+	culprit string     // the attribute with the mistake
 }
 
 // errKeyMismatch refuses a Key that does not match the schema.

@@ -31,6 +31,9 @@ func (s *Service) ImportTable(ctx context.Context, in *ImportTableInput) (*Impor
 	if err := checkImport(in); err != nil {
 		return nil, err
 	}
+	if s.passing.of(in.Table.TableName.V).gone != nil {
+		return nil, importError(engine.ErrTableExists, in.Table.TableName.V)
+	}
 	j, err := s.bulk.Import(ctx, s.importRequest(in))
 	if err != nil {
 		return nil, importError(err, in.Table.TableName.V)

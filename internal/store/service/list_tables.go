@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"slices"
 	"sort"
 )
 
@@ -24,6 +25,7 @@ func (s *Service) ListTables(_ context.Context, in *ListTablesInput) (*ListTable
 	if deleted := s.passing.deleted(in.Start.V); len(deleted) > 0 {
 		names = append(names, deleted...)
 		sort.Strings(names)
+		names = slices.Compact(names)
 		more = more || len(names) > limit
 		names = names[:min(limit, len(names))]
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mayflydb/mayfly/internal/store/engine"
 )
 
 // states returns how a table and its indexes are shown.
@@ -89,6 +91,10 @@ func TestTransientStates(t *testing.T) {
 	in := musicTable("Music")
 	_, err := d.CreateTable(ctx, &in)
 	check("its name is in use", fmt.Sprint(err), "ResourceInUseException: Table already exists: Music")
+	_, err = d.restoredTable(&engine.TableDesc{}, &RestoreTableInput{Target: Some("Music")})
+	check("a restore to it", fmt.Sprint(err), "TableAlreadyExistsException")
+	_, err = d.ImportTable(ctx, &ImportTableInput{Source: &BucketSource{Bucket: Some("exports")}, Format: Some("CSV"), Table: &in})
+	check("an import to it", fmt.Sprint(err), "already exists: Music")
 	now += wait
 	check("when it is gone", d.states("Music"), "ResourceNotFoundException")
 	check("the list lacks it", list(), "[]")

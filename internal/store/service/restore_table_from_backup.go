@@ -40,6 +40,9 @@ func (s *Service) restoredTable(from *engine.TableDesc, in *RestoreTableInput) (
 		Namespace: namespace, Name: in.Target.V, Key: from.Key,
 		API: engine.APIDesc{TableClass: from.API.TableClass, SSEEnabled: in.SSEEnabled.Or(from.API.SSEEnabled)},
 	}
+	if s.passing.of(in.Target.V).gone != nil {
+		return d, backupError(engine.ErrTableExists, in.Target.V, "")
+	}
 	err := restoreBilling(&d.API, &from.API, in, s.engine.Now())
 	if err == nil {
 		d.Indexes, err = restoredIndexes(from, in, d.API.OnDemand)

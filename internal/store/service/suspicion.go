@@ -42,12 +42,26 @@ func (a *action) suspect(item dynamo.Item, now engine.Instant) error {
 		return nil
 	}
 	if check == checkRefuse {
-		return invalid(invalidValues + "The value of the TTL attribute " + name + " " + reason.Why() + "; " + reason.Fix() +
+		return invalid(invalidValues + capitalized(mistakeText(name, culprit, reason)) + "; " + reason.Fix() +
 			" (the table's tag " + tagCheck + " is " + checkRefuse + ")")
 	}
-	a.mistake = reason
+	a.mistake, a.culprit = reason, culprit
 	return nil
 }
+
+// mistakeText returns a sentence about a mistake of the attribute culprit in an item. name is the
+// table's TTL attribute.
+func mistakeText(name, culprit string, reason ttl.Reason) string {
+	switch reason {
+	case ttl.Case:
+		return "the attribute " + culprit + " differs from the TTL attribute " + name + " in upper and lower case"
+	case ttl.Nested:
+		return "the TTL attribute " + name + " is inside the map " + culprit + ", where TTL does not look"
+	}
+	return "the value of the TTL attribute " + name + " " + reason.Why()
+}
+
+func capitalized(sentence string) string { return strings.ToUpper(sentence[:1]) + sentence[1:] }
 
 // judgeTTL judges a TTL value v that is not a plausible deadline; nil: the item has none. culprit is
 // the attribute of the item that has the mistake.
@@ -73,7 +87,7 @@ func misplacedTTL(item dynamo.Item, name string) (reason ttl.Reason, culprit str
 	reason = ttl.Absent
 	for attribute, v := range item.All() {
 		switch {
-		case len(attribute) == len(name) && bytes.EqualFold(attribute, []byte(name)):
+		case len(attribute) == len(name) && bytes.EqualFold(attribute, []byte(name)) && mayBeDeadline(v):
 			return ttl.Case, string(attribute)
 		case v.Kind() != dynamo.KindMap:
 		case hasNumber(v.Map(), name), isPath && string(attribute) == outer && hasNumberAt(v.Map(), inner):
@@ -81,6 +95,18 @@ func misplacedTTL(item dynamo.Item, name string) (reason ttl.Reason, culprit str
 		}
 	}
 	return reason, culprit
+}
+
+// mayBeDeadline reports whether a value under a similar name may be meant as a deadline: a number, or
+// a text of digits.
+func mayBeDeadline(v dynamo.Value) bool {
+	switch v.Kind() {
+	case dynamo.KindNumber:
+		return true
+	case dynamo.KindString:
+		return ttl.IsDigits(string(v.Bytes()))
+	}
+	return false
 }
 
 func hasNumber(m dynamo.Item, name string) bool {
@@ -113,26 +139,34 @@ func (s *Service) noteMistakes(actions ...*action) {
 			continue
 		}
 		s.log.Warn("a TTL value looks like a mistake, and its item will not expire in time; further ones with this reason are only counted",
-			"table", a.desc.Name, "attribute", a.desc.TTL.Attribute, "reason", a.mistake.String(), "why", "the value "+a.mistake.Why(), "key", keyLogged(a.desc, a.item),
+			"table", a.desc.Name, "attribute", a.desc.TTL.Attribute, "reason", a.mistake.String(), "why", mistakeText(a.desc.TTL.Attribute, a.culprit, a.mistake), "key", keyLogged(a.desc, a.item),
 			"next", a.mistake.Fix()+"; list all with: mayfly doctor --table "+a.desc.Name)
 	}
 }
 
-const keyTextMax = 200 // bytes, in the log
+// keyValueMax is the most characters of a key's value in the log. A whole key may be a secret, such
+// as a session's token.
+const keyValueMax = 8
 
-// keyLogged returns the key of an item as JSON, cut to keyTextMax.
+// keyLogged returns the beginning of an item's key: "id=order-17…, line=3".
 func keyLogged(d *engine.TableDesc, item dynamo.Item) string {
-	var key dynamo.Builder
+	var parts []string
 	for _, attrs := range [][]engine.KeyAttr{d.Key.Partition, d.Key.Sort} {
 		for _, attr := range attrs {
-			key.Set(attr.Name, item.Get(attr.Name))
+			text := "(binary)"
+			switch v := item.Get(attr.Name); v.Kind() {
+			case dynamo.KindString:
+				text = string(v.Bytes())
+			case dynamo.KindNumber:
+				text = v.Number().String()
+			}
+			if runes := []rune(text[:min(len(text), 4*keyValueMax+4)]); len(runes) > keyValueMax {
+				text = string(runes[:keyValueMax]) + "…"
+			}
+			parts = append(parts, attr.Name+"="+text)
 		}
 	}
-	text := string(dynamo.AppendItemJSON(nil, key.Item()))
-	if len(text) > keyTextMax {
-		text = strings.ToValidUTF8(text[:keyTextMax], "") + "…"
-	}
-	return text
+	return strings.Join(parts, ", ")
 }
 
 // Suspicion is the number of writes of TTL values that look like one kind of mistake, since the

@@ -47,10 +47,12 @@ var suspiciousItems = []struct{ attributes, reason string }{
 	{`"expires":{"N":"1767225500"}`, ""}, // has passed
 	{`"name":{"S":"stays"},"more":{"M":{"a":{"M":{"expires":{"N":"1"}}},"expires":{"S":"never"}}},"expiry":{"N":"1"}`, ""},
 	{`"expires":{"NULL":true}`, ""},
+	{`"Expires":{"BOOL":true},"EXPIRES":{"S":"never"}`, ""}, // other things of a similar name
 	{`"expires":{"N":"1767225700000"}`, "milliseconds"},
 	{`"expires":{"N":"1767225700000000"}`, "microseconds"},
 	{`"expires":{"N":"1767225700000000000"}`, "nanoseconds"},
 	{`"expires":{"N":"1E+50"}`, "too_far"},
+	{`"expires":{"N":"253402300799"}`, "too_far"}, // the year 9999; a thousandth of it is long past
 	{`"expires":{"N":"0"}`, "not_positive"},
 	{`"expires":{"N":"-1767225700"}`, "not_positive"},
 	{`"expires":{"N":"3600"}`, "five_years_past"},
@@ -110,7 +112,7 @@ func TestSuspiciousValues(t *testing.T) {
 			lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 			equal(t, "lines", len(lines), len(want))
 			equal(t, "the first line", lines[0], `level=WARN msg="a TTL value looks like a mistake, and its item will not expire in time; further ones with this reason are only counted" `+
-				`table=Counters attribute=expires reason=milliseconds why="the value looks like milliseconds" key="{\"id\":{\"S\":\"item-5\"}}" `+
+				`table=Counters attribute=expires reason=milliseconds why="the value of the TTL attribute expires looks like milliseconds" key="id=item-6" `+
 				`next="divide it by 1,000: TTL is in seconds; list all with: mayfly doctor --table Counters"`)
 
 			d.mustTag(table, "mayfly:ttl-check", "refuse")
@@ -153,6 +155,39 @@ func suspiciousUpdate(id, attributes string) *WriteInput {
 	}
 	in.Values = vals("{" + strings.Join(values, ",") + "}")
 	return in
+}
+
+// A long key may be a secret: the log has its beginning only.
+func TestSuspiciousKeys(t *testing.T) {
+	for id, want := range map[string]string{"short": `"id=short"`, "a-secret-token": `"id=a-secret…"`, strings.Repeat("ü", 1000): `"id=` + strings.Repeat("ü", 8) + `…"`} {
+		d := open(t)
+		log := d.logged()
+		d.setTTL(d.counters(), "expires", true)
+		if _, err := d.PutItem(ctx, &WriteInput{TableName: Some("Counters"), Item: arg(`{"id":{"S":"` + id + `"},"expires":{"S":"1"}}`)}); err != nil {
+			t.Fatal(err)
+		}
+		if got := log.String(); !strings.Contains(got, "key="+want) {
+			t.Errorf("%.20s is logged as %s", id, got)
+		}
+	}
+}
+
+// A mistake in another attribute names that attribute.
+func TestSuspiciousPlaces(t *testing.T) {
+	d := open(t)
+	table := d.counters()
+	d.setTTL(table, "expires", true)
+	d.mustTag(table, "mayfly:ttl-check", "refuse")
+	for attributes, want := range map[string]string{
+		`"Expires":{"N":"1767225700"}`:                "The attribute Expires differs from the TTL attribute expires in upper and lower case; write the name exactly as the table's TTL has it",
+		`"eXpires":{"S":"1767225700"}`:                "The attribute eXpires differs from the TTL attribute expires in upper and lower case; write",
+		`"meta":{"M":{"expires":{"N":"1767225700"}}}`: "The TTL attribute expires is inside the map meta, where TTL does not look; write it as an attribute of the item itself",
+	} {
+		_, err := d.PutItem(ctx, &WriteInput{TableName: Some(table), Item: arg(`{"id":{"S":"a"},` + attributes + `}`)})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", attributes, err, want)
+		}
+	}
 }
 
 // The errors of refused writes name the attribute, the fault and the remedy.
