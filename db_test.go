@@ -224,8 +224,8 @@ func testMetricsTellOfExpiry(t *testing.T, options Options, wantExpiry string) {
 	for _, want := range []string{
 		wantExpiry,
 		`TimeToLiveDeletedItemCount{TableName="events"} 1`,
-		`mayfly_lateness_commit_ms_bucket{le="0.5"} 1`,
-		`mayfly_lateness_stream_ms_count 1`,
+		`mayfly_lateness_commit_seconds_bucket{le="0.0005"} 1`,
+		`mayfly_lateness_stream_seconds_count 1`,
 		`mayfly_backlog_items 0`,
 		`mayfly_consumed_units_total{TableName="events",index="",kind="read"} 0`,
 		`mayfly_consumed_units_total{TableName="events",index="",kind="write"} 1`, // called in the process, and its expiry is free

@@ -156,7 +156,7 @@ func TestRegistry(t *testing.T) {
 	_, body := send(t, "GET", url+"/metrics", "")
 	for _, want := range []string{
 		fmt.Sprintf(`mayfly_stream_held_records{TableName="events",consumer="consumer",stream="%s"} 2`, label),
-		fmt.Sprintf(`mayfly_stream_held_age_ms{TableName="events",consumer="consumer",stream="%s"} %v`, label, 1.728e+08),
+		fmt.Sprintf(`mayfly_stream_held_age_seconds{TableName="events",consumer="consumer",stream="%s"} %v`, label, 172800),
 		"mayfly_stream_held_full 0",
 	} {
 		if !strings.Contains(body, want+"\n") {

@@ -212,7 +212,7 @@ func TestTriggersCallGoFunctions(t *testing.T) {
 		t.Errorf("records of ten writes and ten expiries: %v", got)
 	}
 	if metrics := get(t, db, "/metrics"); !strings.Contains(metrics, `mayfly_trigger_deliveries_total{trigger="declared"}`) ||
-		!strings.Contains(metrics, `mayfly_trigger_lateness_ms_count{trigger="`+*made.UUID+`"}`) || strings.Contains(metrics, `group="trigger`) {
+		!strings.Contains(metrics, `mayfly_trigger_lateness_seconds_count{trigger="`+*made.UUID+`"}`) || strings.Contains(metrics, `group="trigger`) {
 		t.Error("/metrics lacks the triggers")
 	}
 }
@@ -261,7 +261,7 @@ func TestRetriesFollowTheClock(t *testing.T) {
 	for _, want := range []string{
 		`mayfly_scheduler_firings_total{group="default"} 2`, `mayfly_scheduler_invocation_attempts_total{group="default"} 5`,
 		`mayfly_scheduler_target_errors_total{group="default"} 4`, `mayfly_scheduler_deliveries_total{group="default"} 1`,
-		`mayfly_scheduler_invocations_dropped_total{group="default"} 1`, `mayfly_scheduler_lateness_ms_count{group="default"} 2`,
+		`mayfly_scheduler_invocations_dropped_total{group="default"} 1`, `mayfly_scheduler_lateness_seconds_count{group="default"} 2`,
 	} {
 		if metrics := get(t, db, "/metrics"); !strings.Contains(metrics, want+"\n") {
 			t.Errorf("/metrics lacks %s", want)
@@ -283,7 +283,7 @@ func TestGroupLeavesNoMetrics(t *testing.T) {
 	schedule(t, db, "a", "at(2030-01-02T00:10:00)", func(in *scheduler.CreateScheduleInput) { in.GroupName = group })
 	schedule(t, db, "b", "at(2030-01-02T00:10:00)")
 	advance(t, db, time.Hour)
-	const series, other = `group="brief"`, `mayfly_scheduler_lateness_ms_count{group="default"} 1`
+	const series, other = `group="brief"`, `mayfly_scheduler_lateness_seconds_count{group="default"} 1`
 	if got := get(t, db, "/metrics"); strings.Count(got, series) < 5 || !strings.Contains(got, other) {
 		t.Errorf("/metrics lacks a group")
 	}

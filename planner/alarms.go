@@ -164,11 +164,11 @@ func serverRules(t Thresholds) (all ruleSet) {
 			"{{ $labels.instance }} refuses writes that grow data: its disk is full", "Make room; deletes and expiry go on meanwhile."))
 	all.above(t.Backlog, alarm("MayflyExpiryBacklog", "mayfly_backlog_items > "+decimal(t.Backlog), "2m", ticket,
 		"{{ $value | humanize }} items of {{ $labels.instance }} are due and not reaped", "Nobody sees them, but their stream records are late. Calls go first while processors are few."))
-	all.above(t.LateMS, alarm("MayflyExpiryLate", late("mayfly_lateness_commit_ms", "instance", t.LateMS), "5m", ticket,
-		"expiry at {{ $labels.instance }} is late: p99 {{ $value | humanize }} ms", "See mayfly_backlog_items, and what else the machine does."))
+	all.above(t.LateMS, alarm("MayflyExpiryLate", late("mayfly_lateness_commit_seconds", "instance", t.LateMS/1000), "5m", ticket,
+		"expiry at {{ $labels.instance }} is late: p99 {{ $value | humanizeDuration }}", "See mayfly_backlog_items, and what else the machine does."))
 	const redrive = "mayfly deadletter list, then mayfly deadletter redrive."
 	all.add(
-		alarm("MayflyStreamHeld", "mayfly_stream_held_full == 1 or mayfly_stream_held_age_ms > 3600000", "5m", ticket,
+		alarm("MayflyStreamHeld", "mayfly_stream_held_full == 1 or mayfly_stream_held_age_seconds > 3600", "5m", ticket,
 			"the streams of {{ $labels.instance }} keep records that a consumer has not got to", "See mayfly_stream_held_records by consumer; mayfly trigger list and mayfly deadletter list."),
 		alarm("MayflyClockStanding", "mayfly_clock_standing == 1", "1m", page,
 			"the clock of {{ $labels.instance }} stands: the machine's lies behind an instant that was already used", "Nothing expires until the machine's clock has caught up. Correct it if it is behind; if it is right and was once ahead, wait."),
@@ -181,11 +181,11 @@ func guardRules(t Thresholds) (all ruleSet) {
 	about := func(name, expr, lasts, severity, summary, next string) rule {
 		return alarm(name, expr, lasts, severity, "{{ $labels.TableName }}: "+summary, next)
 	}
-	all.above(t.OverdueMS, about("GuardOverdue", "mayfly_guard_oldest_overdue_ms > "+decimal(t.OverdueMS), "1m", page,
-		"the oldest overdue item is {{ $value | humanize }} ms late", "Removals do not keep up: see GuardThrottled, --max-wcu and the worker's log."))
+	all.above(t.OverdueMS, about("GuardOverdue", "mayfly_guard_oldest_overdue_seconds > "+decimal(t.OverdueMS/1000), "1m", page,
+		"the oldest overdue item is {{ $value | humanizeDuration }} late", "Removals do not keep up: see GuardThrottled, --max-wcu and the worker's log."))
 	all.above(t.Backlog, about("GuardBacklog", "mayfly_guard_due > "+decimal(t.Backlog), "2m", ticket, "{{ $value | humanize }} items are due and not removed", "More workers, or more write capacity."))
-	all.above(t.LateMS, about("GuardLate", late("mayfly_guard_lateness_ms", "TableName", t.LateMS), "5m", ticket,
-		"removals are late, p99 {{ $value | humanize }} ms", "See mayfly_guard_throttled_total and mayfly_guard_retries_total."))
+	all.above(t.LateMS, about("GuardLate", late("mayfly_guard_lateness_seconds", "TableName", t.LateMS/1000), "5m", ticket,
+		"removals are late, p99 {{ $value | humanizeDuration }}", "See mayfly_guard_throttled_total and mayfly_guard_retries_total."))
 	all.add(
 		about("GuardProblem", "mayfly_guard_problem > 0", "1m", page,
 			"some or all removals wait: problem {{ $labels.code }}", "The worker's log and /readyz name the cause. Guard goes on by itself once that has passed."),

@@ -12,7 +12,7 @@ type scrape map[string]float64
 
 // Metrics of mayfly about expiry.
 const (
-	metricBucket  = `mayfly_lateness_commit_ms_bucket{le="`
+	metricBucket  = `mayfly_lateness_commit_seconds_bucket{le="`
 	metricDeleted = "TimeToLiveDeletedItemCount"
 	metricArmed   = "mayfly_guard_armed"
 )
@@ -50,7 +50,7 @@ func (s scrape) buckets() (list []bucket) {
 	for name, count := range s {
 		label, ok := strings.CutPrefix(name, metricBucket)
 		if upTo, err := strconv.ParseFloat(strings.TrimSuffix(label, `"}`), 64); ok && err == nil {
-			list = append(list, bucket{upTo, count})
+			list = append(list, bucket{upTo * 1000, count})
 		}
 	}
 	sort.Slice(list, func(i, j int) bool { return list[i].upTo < list[j].upTo })

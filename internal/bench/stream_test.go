@@ -98,13 +98,13 @@ func TestWatch(t *testing.T) {
 
 func TestScrape(t *testing.T) {
 	before := parseScrape([]byte(`# HELP x
-mayfly_lateness_commit_ms_bucket{le="1"} 10
-mayfly_lateness_commit_ms_bucket{le="2"} 10
-mayfly_lateness_commit_ms_bucket{le="+Inf"} 10
+mayfly_lateness_commit_seconds_bucket{le="0.001"} 10
+mayfly_lateness_commit_seconds_bucket{le="0.002"} 10
+mayfly_lateness_commit_seconds_bucket{le="+Inf"} 10
 `))
-	after := parseScrape([]byte(`mayfly_lateness_commit_ms_bucket{le="1"} 60
-mayfly_lateness_commit_ms_bucket{le="2"} 108
-mayfly_lateness_commit_ms_bucket{le="+Inf"} 110
+	after := parseScrape([]byte(`mayfly_lateness_commit_seconds_bucket{le="0.001"} 60
+mayfly_lateness_commit_seconds_bucket{le="0.002"} 108
+mayfly_lateness_commit_seconds_bucket{le="+Inf"} 110
 TimeToLiveDeletedItemCount{TableName="bench-1"} 1.5e+02
 other{TableName="bench-1"} 3
 `))

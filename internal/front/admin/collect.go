@@ -154,12 +154,12 @@ func heldStreams(held func() []HeldStream) collector {
 	bytes := newDesc("mayfly_stream_held_bytes",
 		"Bytes of stream records that are kept beyond the retention because the consumer has not got there.", labels...)
 	records := newDesc("mayfly_stream_held_records", "How many records that are.", labels...)
-	age := newDesc("mayfly_stream_held_age_ms", "Age of the oldest of them by the database's clock, in milliseconds.", labels...)
+	age := newDesc("mayfly_stream_held_age_seconds", "Age of the oldest of them by the database's clock, in seconds.", labels...)
 	return func(out scrape) {
 		for _, h := range held() {
 			out.gauge(bytes, float64(h.Bytes), h.Table, h.Stream, h.Consumer)
 			out.gauge(records, float64(h.Records), h.Table, h.Stream, h.Consumer)
-			out.gauge(age, millis(h.Age), h.Table, h.Stream, h.Consumer)
+			out.gauge(age, seconds(h.Age), h.Table, h.Stream, h.Consumer)
 		}
 	}
 }
@@ -171,7 +171,7 @@ func guardedTables(tables func() []GuardTable) collector {
 	due := newDesc("mayfly_guard_due", "Of those, the ones that have passed and whose removal has not ended.", label)
 	givenUp := newDesc("mayfly_guard_given_up",
 		"Items whose removal the endpoint or the archive did not take; they are tried again ever more seldom.", label)
-	overdue := newDesc("mayfly_guard_oldest_overdue_ms", "How long ago the earliest of these passed, in milliseconds.", label)
+	overdue := newDesc("mayfly_guard_oldest_overdue_seconds", "How long ago the earliest of these passed, in seconds.", label)
 	cost := newDesc("mayfly_guard_cost_per_million_usd",
 		"Estimated cost of a million removals in US dollars, from the units consumed so far at the on-demand prices of us-east-1; absent before the first removal.", label)
 	problem := newDesc("mayfly_guard_problem", "1 while a problem is open that may pass, else 0.", label, "code")
@@ -183,7 +183,7 @@ func guardedTables(tables func() []GuardTable) collector {
 			out.gauge(armed, float64(t.Armed), t.Table)
 			out.gauge(due, float64(t.Due), t.Table)
 			out.gauge(givenUp, float64(t.GivenUp), t.Table)
-			out.gauge(overdue, millis(t.OldestOverdue), t.Table)
+			out.gauge(overdue, seconds(t.OldestOverdue), t.Table)
 			if t.USDPerMillion > 0 {
 				out.gauge(cost, t.USDPerMillion, t.Table)
 			}
@@ -191,7 +191,7 @@ func guardedTables(tables func() []GuardTable) collector {
 	}
 }
 
-func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+func seconds(d time.Duration) float64 { return d.Seconds() }
 
 func oneIf(b bool) float64 {
 	if b {

@@ -52,7 +52,7 @@ func newDeliveries(owner, label, late, lateness string) *deliveries {
 		failures: newCounters(name+"dead_letters_failed_total",
 			"Dead letters that did not reach the queue they were to go to and stay in the table, by error code (InvocationsFailedToBeSentToDeadLetterCount).",
 			label, "code"),
-		lateness: newHistograms(name+"lateness_ms", lateness+", by the database's clock, in milliseconds.", latenessBuckets, label),
+		lateness: newHistograms(name+"lateness_seconds", lateness+", by the database's clock, in seconds.", latenessBuckets, label),
 		late:     late,
 		label:    label,
 	}
@@ -74,7 +74,7 @@ func (d *deliveries) count(e DeliveryEvent, group string) {
 	}
 	d.events.count(e.Event, group)
 	if e.Event == d.late && e.Attempt <= 1 {
-		d.lateness.WithLabelValues(group).Observe(millis(e.Lateness))
+		d.lateness.WithLabelValues(group).Observe(seconds(e.Lateness))
 	}
 }
 

@@ -52,7 +52,7 @@ func NewGuard(tables func() []GuardTable) *Guard {
 	m := &Guard{
 		registry: prometheus.NewRegistry(),
 		events:   newEvents("mayfly_guard_", guardEvents, "TableName"),
-		lateness: newHistograms("mayfly_guard_lateness_ms", "Answer to a removal minus the item's deadline, by the endpoint's clock, in milliseconds.",
+		lateness: newHistograms("mayfly_guard_lateness_seconds", "Answer to a removal minus the item's deadline, by the endpoint's clock, in seconds.",
 			latenessBuckets, "TableName"),
 		units: newCounters("mayfly_guard_consumed_units_total", "Units that the endpoint says were consumed, of the kinds read and write.", "TableName", "kind"),
 	}
@@ -77,7 +77,7 @@ func (m *Guard) Count(table, event string) { m.events.count(event, table) }
 
 // Lateness records how late an item was removed.
 func (m *Guard) Lateness(table string, late time.Duration) {
-	m.lateness.WithLabelValues(table).Observe(millis(late))
+	m.lateness.WithLabelValues(table).Observe(seconds(late))
 }
 
 // Consumed counts capacity units.

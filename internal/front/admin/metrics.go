@@ -79,24 +79,24 @@ type Sample struct {
 	Value   float64
 }
 
-// latenessBuckets are in milliseconds. They are dense around the promise (p99 within 50 ms), and
+// latenessBuckets are in seconds. They are dense around the promise (p99 within 50 ms), and
 // extend to the minute of other implementations.
-var latenessBuckets = []float64{0.5, 1, 2, 3, 5, 7.5, 10, 15, 20, 30, 50, 75, 100, 200, 500, 1000, 5000, 30_000, 60_000}
+var latenessBuckets = []float64{0.0005, 0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.015, 0.02, 0.03, 0.05, 0.075, 0.1, 0.2, 0.5, 1, 5, 30, 60}
 
-// durationBuckets are in milliseconds: from a read in memory to a write behind a slow disk.
-var durationBuckets = []float64{0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000}
+// durationBuckets are in seconds: from a read in memory to a write behind a slow disk.
+var durationBuckets = []float64{0.00002, 0.00005, 0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 5}
 
 // NewMetrics returns the metrics of one server.
 func NewMetrics(s Sources) *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
 		requests: newCounters("mayfly_requests_total", "Requests answered, by operation and error code (code OK where there was none).", "operation", "code"),
-		duration: newHistograms("mayfly_request_duration_ms", "Time from the whole request read to its answer ready, in milliseconds.", durationBuckets, "operation"),
+		duration: newHistograms("mayfly_request_duration_seconds", "Time from the whole request read to its answer ready, in seconds.", durationBuckets, "operation"),
 		deleted:  newCounters("TimeToLiveDeletedItemCount", "Items removed by their deadlines. Named as the metric of Amazon DynamoDB.", "TableName"),
-		commit: newHistogram("mayfly_lateness_commit_ms",
-			"End of the disk sync that made a removal durable, minus the instant at which it was due (the deadline; in aws expiry the one drawn), in milliseconds."),
-		arrival: newHistogram("mayfly_lateness_stream_ms",
-			"Moment from which a reader of the stream can see the removal's record, minus the instant at which the removal was due, in milliseconds."),
+		commit: newHistogram("mayfly_lateness_commit_seconds",
+			"End of the disk sync that made a removal durable, minus the instant at which it was due (the deadline; in aws expiry the one drawn), in seconds."),
+		arrival: newHistogram("mayfly_lateness_stream_seconds",
+			"Moment from which a reader of the stream can see the removal's record, minus the instant at which the removal was due, in seconds."),
 	}
 	m.schedules = newDeliveries("scheduler", "group", "fired", "A firing handed over for delivery, minus the instant at which it was due")
 	m.triggers = newDeliveries("trigger", "trigger", "attempted", "Begin of a delivery's first attempt, minus the instant of its first record")
@@ -114,7 +114,7 @@ func (m *Metrics) Request(operation, code string, took time.Duration) {
 	operation = cmp.Or(operation, "none")
 	code = cmp.Or(code, "OK")
 	m.requests.WithLabelValues(operation, code).Inc()
-	m.duration.WithLabelValues(operation).Observe(millis(took))
+	m.duration.WithLabelValues(operation).Observe(seconds(took))
 }
 
 // Reaped counts items of a table that one durable batch removed.
@@ -123,10 +123,10 @@ func (m *Metrics) Reaped(table string, items int) {
 }
 
 // CommitLateness records how late one removal became durable.
-func (m *Metrics) CommitLateness(d time.Duration) { m.commit.Observe(millis(d)) }
+func (m *Metrics) CommitLateness(d time.Duration) { m.commit.Observe(seconds(d)) }
 
 // StreamLateness records how late the stream record of one removal became readable.
-func (m *Metrics) StreamLateness(d time.Duration) { m.arrival.Observe(millis(d)) }
+func (m *Metrics) StreamLateness(d time.Duration) { m.arrival.Observe(seconds(d)) }
 
 func (m *Metrics) registerSources(s Sources) {
 	if s.Backlog != nil {
@@ -136,8 +136,8 @@ func (m *Metrics) registerSources(s Sources) {
 	if s.Clock != nil {
 		m.flag("mayfly_clock_standing", "1 while the clock waits for the machine's clock, which lies behind an instant that was already used.",
 			func() bool { return s.Clock().Standing })
-		m.gauge("mayfly_clock_offset_ms", "The database's clock minus the machine's, in milliseconds.",
-			func() float64 { return millis(s.Clock().Offset) })
+		m.gauge("mayfly_clock_offset_seconds", "The database's clock minus the machine's, in seconds.",
+			func() float64 { return seconds(s.Clock().Offset) })
 	}
 	m.flag("mayfly_disk_full", "1 while writes that grow data are refused because the disk is full.", s.DiskFull)
 	m.flag("mayfly_store_failed", "1 after a failed write or sync of the log has stopped the store.", s.Failed)
