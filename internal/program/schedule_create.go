@@ -23,7 +23,7 @@ type scheduleCreateCommand struct {
 	Role        string `help:"ARN of the role that Amazon's service assumes. Not needed with mayfly." placeholder:"ARN"`
 	Input       string `help:"Body for the target: a text, @FILE, or @- for standard input. Variables such as <aws.scheduler.scheduled-time> are replaced." placeholder:"TEXT"`
 	Window      span   `help:"Fire at a random time within this window after each occurrence, in whole minutes." placeholder:"TIME"`
-	DeleteAfter bool   `help:"Delete the schedule after its last firing."`
+	DeleteAfter *bool  `help:"Delete the schedule after its last firing. Default: on with --at." negatable:""`
 	Disabled    bool   `help:"Create it disabled: it does not fire."`
 	Retries     *int32 `help:"Attempts after the first, 0 to 185. Default: 185." placeholder:"N"`
 	MaxAge      span   `help:"Give up after this time, 1m to 1d. Default: 1d." placeholder:"TIME"`
@@ -45,7 +45,7 @@ func (scheduleCreateCommand) Help() string {
 	return `Examples:
 
     mayfly schedule create tea --at "in 5m" --target arn:aws:sns:us-east-1:000000000000:tea --input 'ready'
-    mayfly schedule create launch --at 2030-01-01T12:00:00.250 --zone Europe/Berlin --delete-after --target ARN
+    mayfly schedule create launch --at 2030-01-01T12:00:00.250 --zone Europe/Berlin --no-delete-after --target ARN
     mayfly schedule create report --cron '0 9 ? * MON-FRI *' --zone America/New_York --target ARN --input @report.json
     mayfly schedule create pulse --every 250ms --target ARN --catch-up skip
 
@@ -162,7 +162,7 @@ func (c scheduleCreateCommand) document(ctx context.Context, e *endpoint) (*sche
 	if c.Disabled {
 		d.State = stateDisabled
 	}
-	if c.DeleteAfter {
+	if c.DeleteAfter != nil && *c.DeleteAfter || c.DeleteAfter == nil && c.At != "" {
 		d.ActionAfterCompletion = string(types.ActionAfterCompletionDelete)
 	}
 	if c.Window != 0 {

@@ -86,6 +86,7 @@ type Server struct {
 	Options
 	mounted *mountTable
 	date    date
+	unknown unknownOperations
 
 	policies resourcePolicies
 
@@ -290,6 +291,7 @@ func (s *Server) checkAndRun(ctx context.Context, in *Request, out *Response, bo
 	var from *caller
 	if !known || s.MountedOnly {
 		err = errUnknownOperation
+		s.noteUnknown(in.Header.Get("X-Amz-Target"))
 		if service := foreignService(in); service != "" {
 			err = &dynamo.Error{Code: dynamo.CodeUnknownOperation, Message: foreignText(service)}
 		}
