@@ -36,6 +36,7 @@ type Command struct {
 	Flags    []*Parameter
 	Children []*Command
 
+	print     *Parameter // --print-config; nil: the command has no File
 	arguments []*Parameter
 	group     string // the heading under which the program's help lists it
 	short     bool   // environment variables without its name set its flags too
@@ -150,6 +151,9 @@ func (c *Command) addFields(fields reflect.Value) {
 			c.cobra.Flags().SetInterspersed(!has(f.Tag, "passthrough"))
 		default:
 			c.addFlag(p)
+			if p.isFile() {
+				c.addPrint()
+			}
 		}
 	}
 }
@@ -181,8 +185,8 @@ func asUsage(err error) error {
 }
 
 // Parse parses a command line, sets the fields of the selected command's struct and returns a
-// pointer to it. It returns nil if it has answered the line itself: a request for help, or only the
-// name of a group of commands. Its errors are of type Usage, or come from writing the answer. A
+// pointer to it. It returns nil if it has answered the line itself: a request for help or for the
+// settings in effect, or only the name of a group of commands. Its errors are of type Usage, or come from writing the answer. A
 // program parses one line.
 func (c *Command) Parse(args []string) (command any, err error) {
 	if args, err = c.complete(args); err != nil {
@@ -196,7 +200,10 @@ func (c *Command) Parse(args []string) (command any, err error) {
 	if selected == nil {
 		return nil, nil
 	}
-	return selected.self, asUsage(selected.settle())
+	if err := selected.settle(); err != nil || !selected.isPrinted() {
+		return selected.self, asUsage(err)
+	}
+	return nil, selected.printConfig(c.line.Out)
 }
 
 // complete returns the arguments with the name of the default command, if none is named. It returns

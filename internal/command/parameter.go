@@ -27,6 +27,7 @@ type Parameter struct {
 	env   string           // the variable that messages name
 	now   func() time.Time // for relative times; nil: they are errors
 	from  source
+	given []string // the texts that set the value
 }
 
 // source is the origin of a flag's value. Later ones override earlier ones.
@@ -80,6 +81,10 @@ func (p *Parameter) isSwitch() bool { return p.element().Kind() == reflect.Bool 
 
 // set sets the field. If first is false, it adds to a slice or map.
 func (p *Parameter) set(text string, first bool) error {
+	if first || !p.isMultiple() {
+		p.given = nil
+	}
+	p.given = append(p.given, text)
 	switch {
 	case p.isMultiple() && first:
 		p.field.SetZero()
