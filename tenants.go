@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/front/admin"
+	"github.com/mayflydb/mayfly/internal/front/intake"
 	"github.com/mayflydb/mayfly/internal/front/sigv4"
 	"github.com/mayflydb/mayfly/internal/front/wire"
 )
@@ -24,8 +25,13 @@ import (
 // data. It refuses requests without a key or with an unusable one, and answers the endpoints for
 // operators.
 
-// tenantsMax bounds the databases of a Server with Separate. Each takes some megabytes of memory.
-const tenantsMax = 100
+const (
+	// tenantsMax bounds the databases of a Server with Separate. Each takes under a megabyte while it
+	// is idle, and its share of the memory below while it works.
+	tenantsMax = 100
+	// tenantCache is the most bytes of the block cache of each of them.
+	tenantCache = 8 << 20
+)
 
 // tenantName identifies a database of a Server with Separate.
 type tenantName struct{ key, region string }
@@ -101,6 +107,7 @@ func (s *Server) openTenant(name tenantName) (*tenant, error) {
 func (s *Server) openAs(name tenantName, clock ClockState) (*tenant, error) {
 	o, dir := s.options, ""
 	o.Region = name.region
+	o.BodyBudget, o.CacheBytes = intake.LeastBudget, min(o.CacheBytes, tenantCache)
 	if s.dir != "" {
 		dir = filepath.Join(s.dir, name.directory())
 	}
