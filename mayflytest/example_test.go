@@ -1,7 +1,6 @@
 package mayflytest_test
 
 import (
-	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,56 +8,67 @@ import (
 	"github.com/mayflydb/mayfly/mayflytest"
 )
 
-// run stands for the testing package, which passes t to a test.
-func run(test func(t *testing.T)) {
-	testing.RunTests(func(_, _ string) (bool, error) { return true, nil }, []testing.InternalTest{{Name: "Test", F: test}})
+// shown are the tests that the examples show. TestExamples runs them.
+var shown []func(t *testing.T)
+
+func show(test func(t *testing.T)) { shown = append(shown, test) }
+
+func TestExamples(t *testing.T) {
+	shown = nil
+	ExampleOpen()
+	ExampleDB_CreateTable()
+	ExampleRunning()
+	for _, test := range shown {
+		t.Run("", test)
+	}
+	if len(shown) != 3 {
+		t.Errorf("%d examples", len(shown))
+	}
 }
 
 // A test of items that expire: the clock stands still until the test moves it.
 func ExampleOpen() {
-	run(func(t *testing.T) {
+	show(func(t *testing.T) {
 		db := mayflytest.Open(t)
 		db.CreateTable("sessions", "user, began:N", mayflytest.TTL("expires"), mayflytest.Index("byBegin", "began:N"))
 		put(t, db, "sessions", Session{"ada", 1, db.Clock().Now().Add(time.Hour)})
 
 		db.Advance(time.Hour - time.Millisecond)
-		fmt.Println(len(db.Expired("sessions")), "expired")
+		if n := len(db.Expired("sessions")); n != 0 {
+			t.Errorf("%d sessions ended early", n)
+		}
 		db.Advance(time.Millisecond)
-		fmt.Println(len(db.Expired("sessions")), "expired")
+		if n := len(db.Expired("sessions")); n != 1 {
+			t.Errorf("%d sessions ended", n)
+		}
 	})
-	// Output:
-	// 0 expired
-	// 1 expired
 }
 
 // The form of a table follows from a struct with tags.
 func ExampleDB_CreateTable() {
-	run(func(t *testing.T) {
+	show(func(t *testing.T) {
 		db := mayflytest.Open(t)
 		table := db.CreateTable("sessions", Session{})
-		for _, key := range table.KeySchema {
-			fmt.Println(key.KeyType, *key.AttributeName)
+		if n := len(table.KeySchema); n != 2 || *table.KeySchema[0].AttributeName != "user" {
+			t.Errorf("the table is %+v", table)
 		}
-		moved := db.Set(mayflytest.Start.Add(24 * time.Hour))
-		fmt.Println(moved.To.Format(time.DateTime))
+		if moved := db.Set(mayflytest.Start.Add(24 * time.Hour)); moved.To.Day() != 2 {
+			t.Errorf("the clock moved to %s", moved.To)
+		}
 	})
-	// Output:
-	// HASH user
-	// RANGE began
-	// 2030-01-02 12:00:00
 }
 
 // In a bubble of testing/synctest, time.Sleep moves the database.
 func ExampleRunning() {
-	run(func(t *testing.T) {
+	show(func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			db := mayflytest.Open(t, mayflytest.Running())
 			db.CreateTable("sessions", Session{})
 			put(t, db, "sessions", Session{"ada", 1, time.Now().Add(time.Hour)})
 			time.Sleep(2 * time.Hour)
-			fmt.Println(len(db.Expired("sessions")), "expired")
+			if n := len(db.Expired("sessions")); n != 1 {
+				t.Errorf("%d sessions ended", n)
+			}
 		})
 	})
-	// Output:
-	// 1 expired
 }
