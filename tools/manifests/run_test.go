@@ -207,7 +207,7 @@ func composed(t *testing.T) (all []launch) {
 	t.Helper()
 	project, err := loader.LoadWithContext(context.Background(), types.ConfigDetails{
 		ConfigFiles: []types.ConfigFile{{Filename: "../../deploy/compose.yaml"}},
-		Environment: types.Mapping{"MAYFLY_TABLE": "sessions", "AWS_REGION": "us-east-1"},
+		Environment: types.Mapping{"MAYFLY_GUARD_RUN_TABLE": "sessions", "AWS_REGION": "us-east-1"},
 	}, func(o *loader.Options) { o.SetProjectName("mayfly", true); o.Profiles = []string{"guard"} })
 	if err != nil {
 		t.Fatal(err)
