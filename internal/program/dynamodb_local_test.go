@@ -122,3 +122,39 @@ func TestReadyFileErrors(t *testing.T) {
 		t.Errorf("exits with %d: %s", code, problem.String())
 	}
 }
+
+// A ready file that a killed server left is removed before anything else, and a server leaves the line
+// of another one alone.
+func TestReadyFileOfAnother(t *testing.T) {
+	path := t.TempDir() + "/ready.json"
+	if err := os.WriteFile(path, []byte("stale"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, problem bytes.Buffer
+	if code := run(context.Background(), []string{"serve", "--memory", "--port", "99999", "--ready-file", path}, &out, &problem); code != exitUsage {
+		t.Errorf("exits with %d: %s", code, problem.String())
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the stale file is left: %v", err)
+	}
+	removeFirst, err := readyLine{PID: 1}.write(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	removeSecond, err := readyLine{PID: 2}.write(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := removeFirst(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Errorf("the first server removed the second one's file: %v", err)
+	}
+	if err := removeSecond(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the file is left: %v", err)
+	}
+}

@@ -16,9 +16,10 @@ func TestWipePowerCut(t *testing.T) {
 			return Options{Dir: "data", FS: fs, Clock: frozenClock(), ClockControl: true, ReserveBytes: -1}
 		}
 		d := open(t, options(disk))
-		tab := d.table("plain", bareTable)
+		tab, streamed := d.table("plain", bareTable), d.table("streamed") // with records and index entries
 		for i := range 20 {
 			d.put(tab, item("pk", fmt.Sprint(i), "sk", 1))
+			d.put(streamed, item("pk", fmt.Sprint(i), "sk", 1))
 		}
 		if _, err := d.CreateBackup(t.Context(), "default", "plain", "first"); err != nil {
 			t.Fatal(err)
@@ -43,7 +44,7 @@ func TestWipePowerCut(t *testing.T) {
 			d.put(d.table("plain", bareTable), item("pk", "new", "sk", 1))
 		case err == nil:
 			t.Fatalf("cut at operation %d: Wipe succeeded, and %q and %d backups are left", cut, names, len(backups))
-		case len(names) == 1 && len(backups) == 1:
+		case len(names) == 2 && len(backups) == 1:
 			whole++
 			again, err := d.Table("default", "plain")
 			if err != nil {
