@@ -317,14 +317,14 @@ func (r *reading) fail(err error) {
 	}
 }
 
-// fault is one kind of damage. It changes the file in place, and reports whether it changed
+// damageFault is one kind of damage. It changes the file in place, and reports whether it changed
 // anything.
-type fault struct {
+type damageFault struct {
 	name string
 	do   func(w *storeOfDamage, files map[string][]byte, name string, random *rand.Rand) (what string, changed bool)
 }
 
-var damageFaults = []fault{
+var damageFaults = []damageFault{
 	{"flip a bit", func(_ *storeOfDamage, files map[string][]byte, name string, random *rand.Rand) (string, bool) {
 		if len(files[name]) == 0 {
 			return "", false

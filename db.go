@@ -149,6 +149,7 @@ func (db *DB) assemble() {
 		Elapsed: clock.Stopwatch(),
 
 		TransientStates: o.TransientStates,
+		Throttle:        o.Throttle,
 
 		SwitchedOff: func(table string) { db.work.switchedOff(table) },
 	})
@@ -177,6 +178,7 @@ func (db *DB) assemble() {
 		Misplaced:  shared.misplaced,
 		Pages:      o.pages(),
 		Observe:    db.observe,
+		Faults:     o.faults(),
 		Logger:     o.Logger,
 	})
 	db.admin = admin.Handler(admin.Options{

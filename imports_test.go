@@ -45,7 +45,7 @@ var wings = map[string]wing{
 		why:    "the database knows neither a protocol nor the work that clients build on it",
 	},
 	"internal/front": {
-		floors: []string{"httploop routes", "keyfile wire", "admin audit intake keys", "policy sigv4", "browser"},
+		floors: []string{"httploop routes", "keyfile wire", "admin audit fault intake keys", "policy sigv4", "browser"},
 		may:    []string{"internal/clock", "internal/store/dynamo", "internal/store/service", "internal/when"},
 		why:    "the ways in turn HTTP into the service's inputs and back; they have not heard of the engine",
 	},

@@ -9,10 +9,12 @@ import (
 	"unicode/utf8"
 
 	"github.com/mayflydb/mayfly/internal/front/browser"
+	"github.com/mayflydb/mayfly/internal/front/fault"
 	"github.com/mayflydb/mayfly/internal/front/intake"
 	"github.com/mayflydb/mayfly/internal/front/keys"
 	"github.com/mayflydb/mayfly/internal/front/policy"
 	"github.com/mayflydb/mayfly/internal/front/sigv4"
+	"github.com/mayflydb/mayfly/internal/front/wire"
 	"github.com/mayflydb/mayfly/internal/option"
 	"github.com/mayflydb/mayfly/internal/store/engine"
 	"github.com/mayflydb/mayfly/internal/store/kv"
@@ -118,6 +120,21 @@ type Options struct {
 	// accepts no calls, and further changes of the table are refused. It is for tests of code that
 	// waits for a table. Default: 0, so a change is complete when it is answered. Range: up to an hour.
 	TransientStates time.Duration
+
+	// Throttle enforces the throughput of tables and global indexes, as Amazon does. A
+	// provisioned table can spend the unused units of 300 seconds later; an on-demand table has its
+	// maxima. A call beyond it fails with ProvisionedThroughputExceededException
+	// or ThrottlingException, and batches return unprocessed items. The tag "mayfly:throttle" (on,
+	// off) of a table decides for it. The database's clock counts, so a frozen one adds nothing.
+	// Default: throughput is stored and shown only.
+	Throttle bool
+
+	// Faults make calls fail or wait, for tests of code that retries. Default: none.
+	Faults []FaultRule
+
+	// FaultSeed selects the calls that probabilities of Faults strike. With the same seed and the same
+	// order of calls, they are the same. Default: 0.
+	FaultSeed uint64
 
 	// DatabaseOnly leaves schedules, triggers and reminders to other processes (mayfly worker,
 	// mayfly trigger run). Their APIs are not served, and none of them runs here. Default: false.
@@ -478,6 +495,7 @@ func (o Options) validate(dir string) error {
 		all.AddIf(err != nil, fmt.Sprintf("AllowHosts[%d]", i), "%v", err)
 	}
 	checkBuckets(&all, o.Buckets)
+	checkFaultRules(&all, o.Faults)
 	all.AddIf(o.Unmapped < UnmappedDefault || o.Unmapped > UnmappedRefuse, "Unmapped", "unknown value %d", int(o.Unmapped))
 	all.AddIf(o.CatchUp != CatchUpLast && o.CatchUp != CatchUpAll && o.CatchUp != CatchUpSkip, "CatchUp", "%q is not one of last, all, skip", o.CatchUp)
 	for _, err := range resolve.Check(o.Targets) {
@@ -497,4 +515,13 @@ func (o Options) validate(dir string) error {
 	all.AddIf(o.CacheBytes < 1<<20, "CacheBytes", "%d is less than 1 MB", o.CacheBytes)
 	all.AddIf(o.MemTableBytes != 0 && (o.MemTableBytes < 1<<20 || o.MemTableBytes > 1<<30), "MemTableBytes", "%d is not between 1 MB and 1 GB", o.MemTableBytes)
 	return all.Err("mayfly: ")
+}
+
+func checkFaultRules(all *option.Complaints, faults []FaultRule) {
+	for i, f := range faults {
+		name := fmt.Sprintf("Faults[%d]", i)
+		err := fault.Rule(f).Check()
+		all.AddIf(err != nil, name, "%v", err)
+		all.AddIf(f.Operation != "" && f.Operation != "*" && !wire.HasOperation(f.Operation), name, "there is no operation %q", f.Operation)
+	}
 }

@@ -42,6 +42,7 @@ func TestOptionsComplainTogether(t *testing.T) {
 		Triggers:        []Trigger{{Name: "a b"}},
 		DatabaseOnly:    true,
 		Reminders:       []Reminder{{Name: "a b"}},
+		Faults:          []FaultRule{{}, {Operation: "PutItems", Delay: time.Second}},
 		StreamRetention: time.Millisecond,
 		HoldBytes:       1 << 19,
 		Shards:          65,
@@ -54,7 +55,7 @@ func TestOptionsComplainTogether(t *testing.T) {
 	}
 	for _, field := range []string{
 		"Durability", "Start", "ClockControl", "Expiry", "ExpiryDelay: invalid distribution of delays \"soon\"", "Region", "Account", "Credentials[0]: an access key", "Credentials[0]: the secret", "CORS[0]", "AllowHosts[1]",
-		"Targets[0]: \"lambda\" is neither", "Targets[1]: arn:aws:lambda:* has no target", "Unmapped", "CatchUp", "Triggers: ", "DatabaseOnly", "Reminders: ", "StreamRetention", "HoldBytes", "Shards", "ShardBytes", "CacheBytes", "MemTableBytes",
+		"Targets[0]: \"lambda\" is neither", "Targets[1]: arn:aws:lambda:* has no target", "Unmapped", "CatchUp", "Triggers: ", "DatabaseOnly", "Faults[0]: has neither error nor delay", "Faults[1]: there is no operation \"PutItems\"", "Reminders: ", "StreamRetention", "HoldBytes", "Shards", "ShardBytes", "CacheBytes", "MemTableBytes",
 	} {
 		if !strings.Contains(err.Error(), "mayfly: "+field) {
 			t.Errorf("no complaint about %s in\n%v", field, err)

@@ -297,7 +297,7 @@ func (r *reader) save(b block, name string) {
 func (r *reader) serve(b block) {
 	r.Helper()
 	r.stopServer()
-	args := strings.Fields(b.text)
+	args := words(b.text)
 	if len(args) < 2 || args[0] != "mayfly" || args[1] != "serve" && !strings.HasPrefix(args[1], "-") { // flags alone are DynamoDB Local's
 		r.Fatalf("%s: not a mayfly serve: %s", b.where, b.text)
 	}
@@ -309,6 +309,18 @@ func (r *reader) serve(b block) {
 		r.Fatalf("%s: %v", b.where, err)
 	}
 	r.server, r.output = server, server.printed()
+}
+
+// words splits a command at blanks, but not inside single quotes, as a shell does.
+func words(command string) (words []string) {
+	for i, part := range strings.Split(command, "'") {
+		if i%2 == 1 {
+			words = append(words, part)
+		} else {
+			words = append(words, strings.Fields(part)...)
+		}
+	}
+	return words
 }
 
 // addressed returns the block's text with the addresses that are in use here.

@@ -48,15 +48,18 @@ type serveCommand struct {
 	ShardBytes   byteSize      `help:"Size at which a shard is closed and continued by a child." default:"64MB"`
 
 	targetFlags
-	Triggers     string            `help:"YAML or JSON file of triggers, in addition to those made through the API. See docs/triggers.md." placeholder:"FILE"`
-	Reminders    string            `help:"YAML or JSON file of reminders: calls at times that items name. See docs/reminders.md." placeholder:"FILE"`
-	Bucket       map[string]string `help:"Where ExportTableToPointInTime writes and ImportTable reads, by the name of the bucket in the request: a directory, or s3://BUCKET. May be repeated." placeholder:"NAME=PLACE"`
-	DatabaseOnly bool              `help:"Serve only the database. mayfly worker and mayfly trigger run can run the schedules, triggers and reminders."`
-	ReadyFile    string            `help:"File to write when the server listens, as JSON with url, port, storage and pid. It is removed when the server stops." placeholder:"FILE"`
-	Transient    time.Duration     `name:"transient-states" help:"Show CREATING, UPDATING and DELETING for this long after a change of a table, as Amazon does. Default: a change is complete at once." default:"0s" placeholder:"500ms"`
-	Separate     bool              `help:"Keep the data of each access key and region apart, as DynamoDB Local does without -sharedDb."`
-	LikeLocal    bool              `help:"Answer GET / with status 400, as DynamoDB Local does: for health checks that wait for it."`
-	CatchUp      mayfly.CatchUp    `help:"Which occurrences missed during downtime fire, unless the schedule or its group sets it: last, all or skip." enum:"last,all,skip" default:"last"`
+	Triggers     string             `help:"YAML or JSON file of triggers, in addition to those made through the API. See docs/triggers.md." placeholder:"FILE"`
+	Reminders    string             `help:"YAML or JSON file of reminders: calls at times that items name. See docs/reminders.md." placeholder:"FILE"`
+	Bucket       map[string]string  `help:"Where ExportTableToPointInTime writes and ImportTable reads, by the name of the bucket in the request: a directory, or s3://BUCKET. May be repeated." placeholder:"NAME=PLACE"`
+	DatabaseOnly bool               `help:"Serve only the database. mayfly worker and mayfly trigger run can run the schedules, triggers and reminders."`
+	ReadyFile    string             `help:"File to write when the server listens, as JSON with url, port, storage and pid. It is removed when the server stops." placeholder:"FILE"`
+	Transient    time.Duration      `name:"transient-states" help:"Show CREATING, UPDATING and DELETING for this long after a change of a table, as Amazon does. Default: a change is complete at once." default:"0s" placeholder:"500ms"`
+	Throttle     bool               `help:"Enforce the throughput of tables and global indexes: provisioned, and the maxima of on-demand tables. A table's tag mayfly:throttle decides for it."`
+	Fault        []mayfly.FaultRule `help:"Make calls fail or wait, to test code that retries: OPERATION, then any of table=NAME, every=N or probability=P, error=NAME, delay=TIME. Several rules are separated by commas." placeholder:"RULE"`
+	FaultSeed    uint64             `help:"With --fault: seed of the probabilities." default:"0"`
+	Separate     bool               `help:"Keep the data of each access key and region apart, as DynamoDB Local does without -sharedDb."`
+	LikeLocal    bool               `help:"Answer GET / with status 400, as DynamoDB Local does: for health checks that wait for it."`
+	CatchUp      mayfly.CatchUp     `help:"Which occurrences missed during downtime fire, unless the schedule or its group sets it: last, all or skip." enum:"last,all,skip" default:"last"`
 	logFlags
 }
 
@@ -70,6 +73,7 @@ func (serveCommand) Help() string {
     mayfly serve --data ./data --keys keys.yaml
     mayfly serve --tls-self-signed ./tls
     mayfly serve --data ./data --bucket exports=/srv/exports
+    mayfly serve --throttle --fault 'PutItem table=orders every=3 error=ThrottlingException'
     mayfly serve --memory --port 0 --ready-file ready.json
     mayfly -jar DynamoDBLocal.jar -sharedDb -inMemory -port 8000
     MAYFLY_DATA=./data mayfly serve --config mayfly.yaml
@@ -196,6 +200,9 @@ func (c serveCommand) options() (mayfly.Options, error) {
 		MetricsPublic:   c.MetricsPublic,
 		StreamRetention: c.Retention,
 		TransientStates: c.Transient,
+		Throttle:        c.Throttle,
+		Faults:          c.Fault,
+		FaultSeed:       c.FaultSeed,
 		HoldBytes:       int64(c.HoldBytes),
 		Shards:          c.Shards,
 		ShardBytes:      int64(c.ShardBytes),

@@ -232,7 +232,9 @@ func TestMetrics(t *testing.T) {
 		DiskFull: func() bool { return true },
 		Failed:   func() bool { return false },
 		Store:    func() []Sample { return []Sample{{Name: "store_bytes", Help: "Bytes on disk.", Value: 42}} },
-		Consumed: func() []Consumed { return []Consumed{{"events", "", 1.5, 7}, {"events", "byDay", 0, 2}} },
+		Consumed: func() []Consumed {
+			return []Consumed{{Table: "events", Read: 1.5, Write: 7, ThrottledReads: 3}, {Table: "events", Index: "byDay", Write: 2, ThrottledWrites: 4}}
+		},
 		HeldFull: func() bool { return true },
 		Held: func() []HeldStream {
 			return []HeldStream{{Table: "events", Stream: "s1", Consumer: "c", Bytes: 5, Records: 2, Age: time.Second}, {Table: "events", Stream: "s2", Consumer: "c"}}

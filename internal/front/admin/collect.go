@@ -109,6 +109,19 @@ func consumedUnits(consumed func() []Consumed) collector {
 	}
 }
 
+// throttled collects the calls that throttling refused.
+func throttled(consumed func() []Consumed) collector {
+	desc := newDesc("mayfly_throttled_total",
+		"Reads and writes refused because the throughput of the table (index empty) or of a global index is enforced and was used up.",
+		"TableName", "index", "kind")
+	return func(out scrape) {
+		for _, c := range consumed() {
+			out.counter(desc, float64(c.ThrottledReads), c.Table, c.Index, "read")
+			out.counter(desc, float64(c.ThrottledWrites), c.Table, c.Index, "write")
+		}
+	}
+}
+
 // tableExpiries collects how each table's items expire, in labels, as is usual in Prometheus for
 // facts that are not numbers.
 func tableExpiries(expiries func() []TableExpiry) collector {

@@ -42,6 +42,8 @@ type Sources struct {
 type Consumed struct {
 	Table, Index string
 	Read, Write  float64
+	// calls refused by throttling
+	ThrottledReads, ThrottledWrites int64
 }
 
 // DamagedFile is a file with unreadable parts, and the data that they may hold.
@@ -143,6 +145,7 @@ func (m *Metrics) registerSources(s Sources) {
 	m.flag("mayfly_store_failed", "1 after a failed write or sync of the log has stopped the store.", s.Failed)
 	m.flag("mayfly_stream_held_full", "1 while the streams keep so much beyond their retention, for consumers, that new schedules are refused.", s.HeldFull)
 	register(m.registry, s.Consumed, consumedUnits)
+	register(m.registry, s.Consumed, throttled)
 	register(m.registry, s.Damaged, damagedFiles)
 	register(m.registry, s.Store, storeSamples)
 	register(m.registry, s.Held, heldStreams)

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"github.com/mayflydb/mayfly/internal/front/fault"
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 	"github.com/mayflydb/mayfly/internal/store/service"
 )
@@ -14,6 +15,7 @@ type decoder struct {
 	request  *Request
 	response *Response
 	caller   *caller
+	faults   *fault.Faults
 	name     string // of the operation
 	body     []byte // the decompressed body of the request
 	// items and values of this request, one after the other. It is never reused, since inputs refer

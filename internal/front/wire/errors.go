@@ -57,7 +57,23 @@ func encodeError(w *writer, e *dynamo.Error) {
 		objects(w.name("CancellationReasons"), e.Reasons, encodeReason)
 	}
 	w.optionalText(cmp.Or(form.member, "message"), e.Message)
+	encodeThrottled(w, e)
 	w.optionalItem("Item", e.Item)
+}
+
+// encodeThrottled writes the limits that a request exceeded. AWS spells the member in two ways.
+func encodeThrottled(w *writer, e *dynamo.Error) {
+	if e.Throttled == nil {
+		return
+	}
+	member := "ThrottlingReasons"
+	if e.Code == dynamo.CodeThrottling {
+		member = "throttlingReasons"
+	}
+	objects(w.name(member), e.Throttled, func(w *writer, r *dynamo.ThrottlingReason) {
+		w.name("reason").text(r.Reason)
+		w.name("resource").text(r.Resource)
+	})
 }
 
 func encodeReason(w *writer, r *dynamo.Reason) {

@@ -86,6 +86,9 @@ func bind[In, Out any](
 		if err := d.caller.permit(d.name, in); err != nil {
 			return err
 		}
+		if err := d.strike(ctx, s, in); err != nil {
+			return err
+		}
 		if d.invalid != nil {
 			return d.invalid
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mayflydb/mayfly/internal/front/audit"
 	"github.com/mayflydb/mayfly/internal/front/browser"
+	"github.com/mayflydb/mayfly/internal/front/fault"
 	"github.com/mayflydb/mayfly/internal/front/intake"
 	"github.com/mayflydb/mayfly/internal/front/keys"
 	"github.com/mayflydb/mayfly/internal/front/sigv4"
@@ -68,6 +69,9 @@ type Options struct {
 
 	// Pages are the rules for web pages, other than the server's own, that call it.
 	Pages browser.Rules
+
+	// Faults make operations fail or wait. nil: none do.
+	Faults *fault.Faults
 
 	// Audit logs the requests from the network, with the decision about each. nil: no log.
 	Audit *audit.Log
@@ -309,7 +313,7 @@ func (s *Server) checkAndRun(ctx context.Context, in *Request, out *Response, bo
 		return target, errSerialization
 	}
 	d := newDecoder(in, out, body)
-	d.caller, d.name = from, target.name
+	d.caller, d.name, d.faults = from, target.name, s.Faults
 	defer d.release()
 	defer recovered(&err)
 	return target, target.operation(ctx, s.Service, d, &out.w)

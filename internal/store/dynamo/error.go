@@ -34,6 +34,8 @@ const (
 	CodeExpiredIterator        Code = "ExpiredIteratorException"
 	CodeTrimmedDataAccess      Code = "TrimmedDataAccessException"
 	CodeThrottling             Code = "ThrottlingException"
+	CodeThroughputExceeded     Code = "ProvisionedThroughputExceededException"
+	CodeRequestLimitExceeded   Code = "RequestLimitExceeded"
 	CodeInternal               Code = "InternalServerError"
 	CodeUnavailable            Code = "ServiceUnavailable"
 	CodeMissingAuthToken       Code = "MissingAuthenticationTokenException"
@@ -47,10 +49,12 @@ const (
 // Error is an error that the DynamoDB API defines. Code and message are part of the wire contract.
 type Error struct {
 	Code    Code
-	Message string     // empty: the body has no message member
-	Item    Item       // ConditionalCheckFailed: the stored item, if the caller asked for it
-	Reasons []Reason   // TransactionCanceled: one for each action, in their order
-	Value   ValueFault // the class of an invalid attribute value
+	Message string   // empty: the body has no message member
+	Item    Item     // ConditionalCheckFailed: the stored item, if the caller asked for it
+	Reasons []Reason // TransactionCanceled: one for each action, in their order
+	// ThroughputExceeded, Throttling of items: what was exceeded
+	Throttled []ThrottlingReason
+	Value     ValueFault // the class of an invalid attribute value
 }
 
 // ValueFault is a class of errors of attribute values. Operations word all errors of a class alike.
@@ -64,6 +68,12 @@ const (
 	FaultSet    // duplicates in a set, or an empty number set
 	FaultNumber // not a number, too precise or out of range
 )
+
+// ThrottlingReason is a limit that a request exceeded.
+type ThrottlingReason struct {
+	Reason   string // "TableWriteProvisionedThroughputExceeded"
+	Resource string // the ARN of the table or index
+}
 
 // Reason is the part of one action of a transaction in its cancellation.
 type Reason struct {

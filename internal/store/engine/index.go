@@ -142,3 +142,20 @@ func storedEntry(entry dynamo.Item, size int, h header) []byte {
 	h.size = size
 	return append(h.append(make([]byte, 0, len(entry)+32)), entry...)
 }
+
+// ChangesIndex reports whether a change of an item changes the index: its entry is added, removed,
+// moved, or gets another content. Either item may be nil.
+func (d *TableDesc) ChangesIndex(ix *IndexDesc, old, new dynamo.Item) bool {
+	return !bytes.Equal(d.entry(ix, old), d.entry(ix, new))
+}
+
+// entry returns the entry of an item, or nil if the item is not in the index.
+func (d *TableDesc) entry(ix *IndexDesc, item dynamo.Item) dynamo.Item {
+	if item == nil {
+		return nil
+	}
+	if _, _, err := appendKey(nil, ix.Key, item); err != nil {
+		return nil
+	}
+	return d.project(ix, item)
+}

@@ -9,13 +9,30 @@ import (
 // Units counts the capacity consumed of a table or an index since the process opened it. The
 // service defines a unit and counts. The engine passes the counters from one description to the
 // next, and drops them with the table or the index, so counting needs no lookup and no lock.
-type Units struct{ read, written atomic.Int64 } // half units: an eventually consistent read
+type Units struct {
+	read, written                   atomic.Int64 // half units: an eventually consistent read
+	throttledReads, throttledWrites atomic.Int64
+
+	// Carried is the service's. It is nil until the service stores something.
+	Carried atomic.Value
+}
 
 // AddRead counts read units: a multiple of a half.
 func (u *Units) AddRead(units float64) { u.read.Add(int64(2 * units)) }
 
 // AddWritten counts write units: a multiple of a half.
 func (u *Units) AddWritten(units float64) { u.written.Add(int64(2 * units)) }
+
+// AddThrottledRead counts a read that throttling refused.
+func (u *Units) AddThrottledRead() { u.throttledReads.Add(1) }
+
+// AddThrottledWrite counts a write that throttling refused.
+func (u *Units) AddThrottledWrite() { u.throttledWrites.Add(1) }
+
+// Throttled returns the reads and writes refused so far.
+func (u *Units) Throttled() (reads, writes int64) {
+	return u.throttledReads.Load(), u.throttledWrites.Load()
+}
 
 // Read returns the read units counted so far.
 func (u *Units) Read() float64 { return float64(u.read.Load()) / 2 }

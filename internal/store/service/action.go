@@ -37,6 +37,8 @@ type action struct {
 	rekeys  bool // the update writes to a key attribute of an index
 	deepens bool // the update writes inside an attribute, which can nest it deeper
 	write   engine.Write
+	// global indexes whose throughput is exhausted; set by admitWrite
+	strained []strainedIndex
 
 	mistake ttl.Reason // of the TTL value; set by bind for a put, and by decide for an update
 	culprit string     // the attribute with the mistake
@@ -139,6 +141,14 @@ func indexKeyed(d *engine.TableDesc, attribute string) bool {
 // unchanged. old is nil if there is no item. An error refuses the write. The engine calls decide
 // under the key's lock. It may run more than once, and has no side effects besides a.mistake.
 func (a *action) decide(old dynamo.Item, now engine.Instant) (dynamo.Item, error) {
+	item, err := a.decided(old, now)
+	if err == nil && a.strained != nil {
+		err = a.strain(old, item)
+	}
+	return item, err
+}
+
+func (a *action) decided(old dynamo.Item, now engine.Instant) (dynamo.Item, error) {
 	if a.condition != nil && !a.condition.Eval(old) {
 		return nil, a.conditionFailed(old)
 	}

@@ -14,8 +14,8 @@ const (
 	batchGetBytesMax = 16 * 1024 * 1024
 )
 
-// BatchGetItem returns up to 100 items by their keys. Keys whose items do not fit into 16 MB are
-// returned as unprocessed.
+// BatchGetItem returns up to 100 items by their keys. Keys whose items do not fit into 16 MB, or for
+// which throttling leaves no units, are returned as unprocessed.
 func (s *Service) BatchGetItem(ctx context.Context, in *BatchGetItemInput) (*BatchGetItemOutput, error) {
 	gets, err := newBatchGets(in)
 	if err != nil {
@@ -35,6 +35,9 @@ func (s *Service) BatchGetItem(ctx context.Context, in *BatchGetItemInput) (*Bat
 	if err != nil {
 		return nil, apiError(err, "")
 	}
+	if err := s.throttledBatch(gets); err != nil {
+		return nil, err
+	}
 	used := meters{mode: capacityMode(in.ReturnConsumedCapacity.V)}
 	for i := range gets {
 		gets[i].table.Desc().Units.AddRead(gets[i].units)
@@ -52,6 +55,8 @@ type batchGet struct {
 	table      *engine.Table
 	keys       []engine.Key
 	units      float64 // read units used
+	room       float64 // read units that throttling leaves to it
+	throttled  bool    // it ended because no room was left
 }
 
 // newBatchGets returns the parts of a request after the checks that need no table.
@@ -179,6 +184,7 @@ func (g *batchGet) bind(s *Service) (err error) {
 			return err
 		}
 	}
+	g.room = s.room(flow{desc: d})
 	return nil
 }
 
@@ -207,9 +213,13 @@ func readBatch(ctx context.Context, v *engine.View, gets []batchGet, out *BatchG
 // the room in bytes. The first item that does not fit sets it to 0, so that later tables read no
 // items either.
 func (g *batchGet) read(ctx context.Context, v *engine.View, answer *TableItems, left *int) (int, error) {
-	g.units = 0
+	g.units, g.throttled = 0, false
 	perBlock, turn := readKind(g.in.ConsistentRead), turnOf(ctx)
 	for i, key := range g.keys {
+		if g.units >= g.room {
+			g.throttled = true
+			return i, nil
+		}
 		item, size, err := v.Get(g.table, key)
 		if err == nil {
 			err = turn.Do(ctx, size+entryWork)

@@ -12,7 +12,7 @@ import (
 const batchWritesMax = 25
 
 // BatchWriteItem puts and deletes up to 25 items. It applies all of them in one batch of the
-// engine, so nothing is ever unprocessed. Clients must not rely on that.
+// engine, except those for which throttling leaves no units: they are returned as unprocessed.
 func (s *Service) BatchWriteItem(ctx context.Context, in *BatchWriteItemInput) (*BatchWriteItemOutput, error) {
 	if err := batchWriteShape(in); err != nil {
 		return nil, err
@@ -25,11 +25,15 @@ func (s *Service) BatchWriteItem(ctx context.Context, in *BatchWriteItemInput) (
 	if err := s.bindBatch(actions, mode); err != nil {
 		return nil, err
 	}
+	actions, processed, err := s.admitBatch(actions)
+	if err != nil {
+		return nil, err
+	}
 	if err := s.engine.Write(ctx, writesOf(actions)...); err != nil {
 		return nil, apiError(err, "")
 	}
 	s.noteMistakes(actions...)
-	out := &BatchWriteItemOutput{Capacity: writesCapacity(actions, meters{mode: mode}, 1)}
+	out := &BatchWriteItemOutput{Unprocessed: unprocessed(in.RequestItems, processed), Capacity: writesCapacity(actions, meters{mode: mode}, 1)}
 	if in.ReturnItemCollectionMetrics.V == collectionSize {
 		out.Collections = collectionsOf(actions)
 	}
@@ -94,6 +98,27 @@ func newBatchWrite(r WriteRequest) (*action, error) {
 		return nil, invalid(msgItemTooLarge)
 	}
 	return &action{kind: actionPut, item: r.Put.Item}, nil
+}
+
+// unprocessed returns the requests that were not processed. processed has an entry for each request,
+// in the order of the tables; nil: all were.
+func unprocessed(tables []BatchWriteTable, processed []bool) (out []BatchWriteTable) {
+	if processed == nil {
+		return nil
+	}
+	for _, t := range tables {
+		left := BatchWriteTable{Table: t.Table}
+		for i, r := range t.Requests {
+			if !processed[i] {
+				left.Requests = append(left.Requests, r)
+			}
+		}
+		processed = processed[len(t.Requests):]
+		if left.Requests != nil {
+			out = append(out, left)
+		}
+	}
+	return out
 }
 
 // bindBatch binds the actions and refuses two actions on one item. A put whose item has a bad key

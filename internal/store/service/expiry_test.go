@@ -84,7 +84,7 @@ func TestExpiryTagsRefused(t *testing.T) {
 		{"mayfly:expiry-delay", "10m", `The value of the tag mayfly:expiry-delay is wrong: invalid distribution of delays "10m"; use observed, fixed:10m or uniform:8m-30m`},
 		{"mayfly:expiry-seed", "-1", "The value of the tag mayfly:expiry-seed is a whole number from 0 to 18446744073709551615, and not: -1"},
 		{"mayfly:expiry-seed", "18446744073709551616", "The value of the tag mayfly:expiry-seed is a whole number from 0 to 18446744073709551615, and not: 18446744073709551616"},
-		{"mayfly:expirey", "aws", "Tag Keys with the prefix mayfly: are mayfly:expiry, mayfly:expiry-delay, mayfly:expiry-seed, mayfly:shards and mayfly:ttl-check, and not: mayfly:expirey"},
+		{"mayfly:expirey", "aws", "Tag Keys with the prefix mayfly: are mayfly:expiry, mayfly:expiry-delay, mayfly:expiry-seed, mayfly:shards, mayfly:ttl-check and mayfly:throttle, and not: mayfly:expirey"},
 		{"mayfly:ttl-check", "Refuse", "The value of the tag mayfly:ttl-check is warn, refuse or off, and not: Refuse"},
 		{"mayfly:ttl-check", "", "The value of the tag mayfly:ttl-check is warn, refuse or off, and not: "},
 		{"mayfly:shards", "0", "The value of the tag mayfly:shards is a whole number from 1 to 64, and not: 0"},

@@ -29,6 +29,9 @@ func (s *Service) GetItem(ctx context.Context, in *GetItemInput) (*GetItemOutput
 	if err != nil {
 		return nil, apiError(err, "")
 	}
+	if err := s.admit(flow{desc: t.Desc()}); err != nil {
+		return nil, err
+	}
 	var item dynamo.Item
 	var size int
 	err = s.engine.Read(ctx, func(v *engine.View) (err error) {

@@ -25,6 +25,9 @@ func (s *Service) Query(ctx context.Context, in *QueryInput) (*PageOutput, error
 	if err != nil {
 		return nil, err
 	}
+	if err := s.admitPage(p); err != nil {
+		return nil, err
+	}
 	if err := p.read(ctx, s.engine); err != nil {
 		return nil, err
 	}

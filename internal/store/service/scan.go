@@ -29,6 +29,9 @@ func (s *Service) Scan(ctx context.Context, in *ScanInput) (*PageOutput, error) 
 	if err := p.bindScan(in); err != nil {
 		return nil, err
 	}
+	if err := s.admitPage(p); err != nil {
+		return nil, err
+	}
 	if err := p.read(ctx, s.engine); err != nil {
 		return nil, err
 	}

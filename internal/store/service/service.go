@@ -70,6 +70,10 @@ type Options struct {
 	// DELETING after a change, by Elapsed. Default: none.
 	TransientStates time.Duration
 
+	// Throttle enforces the throughput of tables without the tag mayfly:throttle. Default: it is
+	// only stored and shown.
+	Throttle bool
+
 	// Elapsed returns the local monotonic time since a fixed instant, such as the start of the
 	// process. Shard iterators age by it. Default: the engine's clock.
 	Elapsed func() time.Duration
@@ -88,6 +92,7 @@ type Service struct {
 	expiry   engine.Expiry
 	elapsed  func() time.Duration
 	passing  *passingStates // nil: changes show no states
+	throttle bool
 	off      func(table string)
 	began    time.Duration // the value of elapsed when the service was made
 	run      uint32        // separates shard iterators of this run from earlier ones
@@ -103,6 +108,7 @@ func New(o Options) *Service {
 		endpoint: cmp.Or(o.Endpoint, "localhost:8000"),
 		expiry:   o.Expiry,
 		elapsed:  o.Elapsed,
+		throttle: o.Throttle,
 		off:      o.SwitchedOff,
 		turns:    make(chan struct{}, turnsMax(runtime.NumCPU())),
 	}

@@ -11,12 +11,13 @@ import (
 // with "mayfly:" are reserved: an unknown one is refused, so that a misspelt tag is not silently
 // ignored.
 const (
-	tagPrefix = "mayfly:"
-	tagExpiry = "mayfly:expiry"       // strict or aws
-	tagDelay  = "mayfly:expiry-delay" // a distribution of delays, for aws
-	tagSeed   = "mayfly:expiry-seed"  // a number, for aws
-	tagCheck  = "mayfly:ttl-check"    // warn, refuse or off: what to do about TTL values that look like mistakes
-	tagShards = "mayfly:shards"       // the number of shards of the next stream that is enabled
+	tagPrefix   = "mayfly:"
+	tagExpiry   = "mayfly:expiry"       // strict or aws
+	tagDelay    = "mayfly:expiry-delay" // a distribution of delays, for aws
+	tagSeed     = "mayfly:expiry-seed"  // a number, for aws
+	tagCheck    = "mayfly:ttl-check"    // warn, refuse or off: what to do about TTL values that look like mistakes
+	tagThrottle = "mayfly:throttle"     // on or off: whether the table's throughput is enforced
+	tagShards   = "mayfly:shards"       // the number of shards of the next stream that is enabled
 )
 
 const (
@@ -56,6 +57,10 @@ func setByTag(to *tagged, key, value string) error {
 		if value != checkWarn && value != checkRefuse && value != checkOff {
 			return invalid("The value of the tag " + key + " is warn, refuse or off, and not: " + value)
 		}
+	case key == tagThrottle:
+		if value != throttleOn && value != throttleOff {
+			return invalid("The value of the tag " + key + " is on or off, and not: " + value)
+		}
 	case key == tagShards:
 		shards, err := strconv.ParseUint(value, 10, 8)
 		if err != nil || shards < 1 || shards > shardsMax {
@@ -63,7 +68,7 @@ func setByTag(to *tagged, key, value string) error {
 		}
 		to.shards = int(shards)
 	case strings.HasPrefix(key, tagPrefix):
-		return invalid("Tag Keys with the prefix " + tagPrefix + " are " + tagExpiry + ", " + tagDelay + ", " + tagSeed + ", " + tagShards + " and " + tagCheck + ", and not: " + key)
+		return invalid("Tag Keys with the prefix " + tagPrefix + " are " + tagExpiry + ", " + tagDelay + ", " + tagSeed + ", " + tagShards + ", " + tagCheck + " and " + tagThrottle + ", and not: " + key)
 	}
 	return nil
 }

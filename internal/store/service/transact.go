@@ -22,6 +22,8 @@ const (
 	reasonNone       = "None"
 	reasonCondition  = "ConditionalCheckFailed"
 	reasonValidation = "ValidationError"
+	reasonThroughput = "ProvisionedThroughputExceeded"
+	reasonThrottling = "ThrottlingError"
 )
 
 // cancelled returns the error of a transaction in which an action failed. errs has an entry for
@@ -38,6 +40,10 @@ func cancelled(errs []error) error {
 			return err
 		case api.Code == dynamo.CodeConditionalCheckFailed:
 			reasons[i] = dynamo.Reason{Code: reasonCondition, Message: api.Message, Item: api.Item}
+		case api.Code == dynamo.CodeThroughputExceeded:
+			reasons[i] = dynamo.Reason{Code: reasonThroughput, Message: api.Message}
+		case api.Code == dynamo.CodeThrottling:
+			reasons[i] = dynamo.Reason{Code: reasonThrottling, Message: api.Message}
 		default:
 			reasons[i] = dynamo.Reason{Code: reasonValidation, Message: api.Message}
 		}
@@ -54,12 +60,12 @@ func cancelMessage(reasons []dynamo.Reason) string {
 }
 
 // cancels reports whether an error of binding an action to its table cancels the transaction, as a
-// key of a wrong type does, or refuses it outright, as a missing table and an empty key do.
+// key of a wrong type and throttling do, or refuses it outright, as a missing table and an empty key do.
 func cancels(err error) bool {
 	if bad, ok := errors.AsType[*engine.KeyError](err); ok {
 		return bad.Problem == engine.KeyWrongType || bad.Problem == engine.KeyMissing
 	}
-	return errorCode(err) == dynamo.CodeValidation
+	return errorCode(err) == dynamo.CodeValidation || isThrottled(err)
 }
 
 // bindAll binds the n actions of a transaction, and refuses two actions on one item. bind finds the

@@ -106,6 +106,9 @@ func (s *Service) bindTransactGets(gets []transactGet) error {
 		if g.table, err = s.table(g.ref.name); err == nil {
 			g.key, err = lookupKey(g.table.Desc(), g.item)
 		}
+		if err == nil {
+			err = s.admit(flow{desc: g.table.Desc()})
+		}
 		return err
 	}
 	return bindAll(len(gets), bind, func(i, j int) bool { return gets[i].table == gets[j].table && gets[i].key == gets[j].key })

@@ -172,7 +172,10 @@ func newTransactWrite(entry *TransactAction) (a *action, table Opt[string], err 
 func (s *Service) bindTransaction(actions []*action, mode capacityMode) error {
 	bind := func(i int) error {
 		actions[i].returnOld = mode.asked()
-		return actions[i].bind(s)
+		if err := actions[i].bind(s); err != nil {
+			return err
+		}
+		return s.admitWrite(actions[i])
 	}
 	return bindAll(len(actions), bind, func(i, j int) bool { return actions[i].sameItem(actions[j]) })
 }

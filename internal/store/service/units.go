@@ -1,6 +1,9 @@
 package service
 
-import "github.com/mayflydb/mayfly/internal/store/dynamo"
+import (
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+	"github.com/mayflydb/mayfly/internal/store/engine"
+)
 
 // The units of each call are counted for the operator, whether or not the call asks for them. A put
 // or delete that did not read the old item is counted by the known size: the new item's, or one
@@ -12,6 +15,8 @@ import "github.com/mayflydb/mayfly/internal/store/dynamo"
 type Consumed struct {
 	Table, Index string // Index is empty for the table
 	Read, Write  float64
+	// calls refused by throttling
+	ThrottledReads, ThrottledWrites int64
 }
 
 // Consumed returns the units of every table and every global index, in no order.
@@ -21,14 +26,20 @@ func (s *Service) Consumed() (out []Consumed) {
 		if d.Namespace != namespace {
 			continue
 		}
-		out = append(out, Consumed{Table: d.Name, Read: d.Units.Read(), Write: d.Units.Written()})
+		out = append(out, consumedOf(d.Name, "", d.Units))
 		for i := range d.Indexes {
 			if ix := &d.Indexes[i]; ix.Global {
-				out = append(out, Consumed{d.Name, ix.Name, ix.Units.Read(), ix.Units.Written()})
+				out = append(out, consumedOf(d.Name, ix.Name, ix.Units))
 			}
 		}
 	}
 	return out
+}
+
+func consumedOf(table, index string, u *engine.Units) Consumed {
+	c := Consumed{Table: table, Index: index, Read: u.Read(), Write: u.Written()}
+	c.ThrottledReads, c.ThrottledWrites = u.Throttled()
+	return c
 }
 
 // countWrite counts an applied write. A local index's units are the table's, as at AWS.

@@ -276,5 +276,5 @@ func TestConsumedAtOnce(t *testing.T) {
 		})
 	}
 	group.Wait()
-	equal(t, "units", fmt.Sprint(d.Consumed()), "[{Counters  800 3200}]")
+	equal(t, "units", fmt.Sprint(d.Consumed()), "[{Counters  800 3200 0 0}]")
 }

@@ -24,6 +24,9 @@ func (s *Service) writeOne(ctx context.Context, a *action, returnValues, capacit
 	if err := a.bind(s); err != nil {
 		return nil, apiError(err, "")
 	}
+	if err := s.admitWrite(a); err != nil {
+		return nil, err
+	}
 	if err := s.engine.Write(ctx, &a.write); err != nil {
 		if errors.Is(err, engine.ErrRefused) {
 			countRefused([]*action{a}, 1)

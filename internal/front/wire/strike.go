@@ -1,0 +1,35 @@
+package wire
+
+import (
+	"context"
+	"strings"
+
+	"github.com/mayflydb/mayfly/internal/store/service"
+)
+
+// HasOperation reports whether the APIs of tables and streams have an operation.
+func HasOperation(name string) bool {
+	_, tables := operations[name]
+	_, streams := streamOperations[name]
+	return tables || streams
+}
+
+// strike applies the server's faults to a permitted request.
+func (d *decoder) strike(ctx context.Context, s *service.Service, in any) error {
+	if d.faults == nil {
+		return nil
+	}
+	return d.faults.Strike(ctx, d.name, tablesOf(s.Accesses(d.name, in, service.Facts{})))
+}
+
+// tablesOf returns the names of the tables in what a request asks for, one for each access that has
+// one.
+func tablesOf(list []service.Access) (tables []string) {
+	for _, a := range list {
+		if _, rest, ok := strings.Cut(a.Resource, ":table/"); ok {
+			name, _, _ := strings.Cut(rest, "/")
+			tables = append(tables, name)
+		}
+	}
+	return tables
+}
