@@ -72,7 +72,7 @@ func TestFaultRules(t *testing.T) {
 		{Operation: "PutItem", Table: "orders", Every: 2, Error: "ProvisionedThroughputExceededException"},
 		{Operation: "TransactWriteItems", Error: "TransactionCanceledException"},
 		{Operation: "ListTables", Error: "InternalServerError"},
-		{Operation: "GetRecords", Table: "other", Error: "InternalServerError"},
+		{Operation: "Query", Table: "other", Error: "InternalServerError"},
 	}})
 	api := impatient(serve(t, db))
 	makeTable(t, api, "orders")
@@ -103,6 +103,11 @@ func TestFaultRules(t *testing.T) {
 	}
 	if _, err := errors.AsType[*types.InternalServerError](listed(t, api)); !err {
 		t.Error("ListTables succeeded")
+	}
+	// the table of an index
+	_, err = api.Query(t.Context(), &dynamodb.QueryInput{TableName: aws.String("other"), IndexName: aws.String("missing"), KeyConditionExpression: aws.String("a = b")})
+	if _, ok := errors.AsType[*types.InternalServerError](err); !ok {
+		t.Errorf("a query of an index: %v", err)
 	}
 	// the rules hold for the client in this process too
 	if _, err := errors.AsType[*types.InternalServerError](listed(t, db.DynamoDB())); !err {

@@ -182,7 +182,6 @@ func (s *Service) admitWrite(a *action) error {
 			a.strained = append(a.strained, strainedIndex{f, s.throttled(f)})
 		}
 	}
-	a.write.ReadOld = a.write.ReadOld || len(a.strained) > 0
 	return nil
 }
 

@@ -211,6 +211,25 @@ func TestThrottledBatches(t *testing.T) {
 	refused(t, err, dynamo.CodeThroughputExceeded, msgTableThroughput)
 }
 
+// A batch leaves the puts that a global index has no units for.
+func TestThrottledBatchByIndex(t *testing.T) {
+	d := slow(t, 10, 10, 1, 2)
+	var requests []WriteRequest
+	for i := range 4 {
+		p := arg(fmt.Sprintf(`{"id":{"S":"%d"},"group":{"S":"g"}}`, i))
+		requests = append(requests, WriteRequest{Put: &p})
+	}
+	p := arg(`{"id":{"S":"free"}}`)
+	requests = append(requests, WriteRequest{Put: &p})
+	out, err := d.BatchWriteItem(ctx, &BatchWriteItemInput{RequestItems: []BatchWriteTable{{Table: "Slow", Requests: requests}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(out.Unprocessed) != 1 || len(out.Unprocessed[0].Requests) != 2 || out.Unprocessed[0].Requests[0].Put != requests[2].Put {
+		t.Errorf("unprocessed: %+v, want the third and the fourth put", out.Unprocessed)
+	}
+}
+
 // An on-demand table has only the maxima that it is given, and keeps nothing beyond a second.
 func TestThrottledOnDemand(t *testing.T) {
 	d := open(t)
