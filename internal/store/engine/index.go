@@ -34,7 +34,7 @@ func (d *TableDesc) CheckIndexKeys(item dynamo.Item, selects func(attribute stri
 		ix := &d.Indexes[i]
 		_, _, err := appendKey(nil, ix.Key, item)
 		var bad *KeyError
-		if errors.As(err, &bad) && bad.Problem != KeyMissing && (selects == nil || selects(bad.Attribute)) {
+		if errors.As(err, &bad) && bad.Problem != KeyMissing && (selects == nil || slices.ContainsFunc(ix.Key.involved(bad), selects)) {
 			bad.Index = ix.Name
 			return bad
 		}
@@ -52,6 +52,24 @@ func (d *TableDesc) CheckIndexKeys(item dynamo.Item, selects func(attribute stri
 		}
 	}
 	return nil
+}
+
+// involved returns the attributes that cause a problem: the one with a wrong value, or all that are too
+// long together.
+func (s KeySchema) involved(bad *KeyError) []string {
+	attrs := s.Partition
+	switch bad.Problem {
+	case KeyPartitionTooLong:
+	case KeySortTooLong:
+		attrs = s.Sort
+	default:
+		return []string{bad.Attribute}
+	}
+	names := make([]string, len(attrs))
+	for i, a := range attrs {
+		names[i] = a.Name
+	}
+	return names
 }
 
 // project returns the entry of an indexed item: the index key, the table key and the projected

@@ -15,7 +15,9 @@ type Range struct {
 	Index *IndexDesc // of a description from before the read began; nil: the table
 	// the partition key's values, in the schema's order; nil: all partitions
 	Partition []dynamo.Value
-	Sort      dynamo.SortCondition // with Partition only
+	// with Partition only: conditions on the first attributes of the sort key, in the schema's order;
+	// all but the last are SortEQ
+	Sort []dynamo.SortCondition
 	// with Segments > 0 and without Partition: the part of the hashes to read
 	Segment  int
 	Segments int
@@ -94,31 +96,38 @@ func (d *TableDesc) SegmentOf(ix *IndexDesc, start dynamo.Item, segments int) (i
 	return segment, nil
 }
 
-// partitionBounds bounds one item collection, narrowed by the sort condition.
+// partitionBounds bounds one item collection, narrowed by the conditions on the sort key.
 func (r Range) partitionBounds(prefix []byte, schema KeySchema) (lower, upper []byte) {
 	base := appendHash(prefix, 0)
 	for _, v := range r.Partition {
 		base = keyenc.AppendValue(base, v)
 	}
 	binary.BigEndian.PutUint32(base[len(prefix):], partitionHash(base[len(prefix)+hashLen:]))
+	last := dynamo.SortCondition{}
+	if n := len(r.Sort); n > 0 {
+		for _, c := range r.Sort[:n-1] {
+			base = keyenc.AppendValue(base, c.Low)
+		}
+		last = r.Sort[n-1]
+	}
 	end := keyenc.PrefixSuccessor(base)
 	at := func(v dynamo.Value) []byte { return keyenc.AppendValue(bytes.Clone(base), v) }
 	past := func(v dynamo.Value) []byte { return keyenc.PrefixSuccessor(at(v)) }
-	switch r.Sort.Op {
+	switch last.Op {
 	case dynamo.SortEQ:
-		return at(r.Sort.Low), past(r.Sort.Low)
+		return at(last.Low), past(last.Low)
 	case dynamo.SortLT:
-		return base, at(r.Sort.Low)
+		return base, at(last.Low)
 	case dynamo.SortLE:
-		return base, past(r.Sort.Low)
+		return base, past(last.Low)
 	case dynamo.SortGT:
-		return past(r.Sort.Low), end
+		return past(last.Low), end
 	case dynamo.SortGE:
-		return at(r.Sort.Low), end
+		return at(last.Low), end
 	case dynamo.SortBetween:
-		return at(r.Sort.Low), past(r.Sort.High)
+		return at(last.Low), past(last.High)
 	case dynamo.SortBegins:
-		begin := keyenc.AppendBytesPrefix(bytes.Clone(base), r.Sort.Low.Bytes())
+		begin := keyenc.AppendBytesPrefix(bytes.Clone(base), last.Low.Bytes())
 		return begin, keyenc.PrefixSuccessor(begin)
 	default:
 		return base, end

@@ -172,10 +172,7 @@ func (p *page) useKeyCondition(k *expr.KeyCondition) error {
 	if err := checkKeySizes(r); err != nil {
 		return err
 	}
-	p.rng.Partition = r.Partition
-	if len(r.Sort) > 0 {
-		p.rng.Sort = r.Sort[0]
-	}
+	p.rng.Partition, p.rng.Sort = r.Partition, r.Sort
 	return nil
 }
 
@@ -185,17 +182,22 @@ const (
 	sortKeyMax      = 1024
 )
 
-// checkKeySizes refuses conditions with values that are too long for a key.
+// checkKeySizes refuses conditions with values that are too long for a key. The attributes of a
+// partition key share one limit, and so do those of a sort key.
 func checkKeySizes(r expr.KeyRange) error {
+	size := 0
 	for _, v := range r.Partition {
-		if v.Size() > partitionKeyMax {
-			return keyError(&engine.KeyError{Problem: engine.KeyPartitionTooLong})
-		}
+		size += v.Size()
 	}
+	if size > partitionKeyMax {
+		return keyError(&engine.KeyError{Problem: engine.KeyPartitionTooLong})
+	}
+	size = 0
 	for _, c := range r.Sort {
-		if c.Low.Size() > sortKeyMax || c.High.Size() > sortKeyMax {
-			return keyError(&engine.KeyError{Problem: engine.KeySortTooLong})
-		}
+		size += max(c.Low.Size(), c.High.Size())
+	}
+	if size > sortKeyMax {
+		return keyError(&engine.KeyError{Problem: engine.KeySortTooLong})
 	}
 	return nil
 }

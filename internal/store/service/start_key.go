@@ -64,7 +64,7 @@ func (p *page) checkStartInRange() error {
 		return nil
 	}
 	schema := p.queriedKey()
-	if p.index == nil && (len(schema.Sort) == 0 || p.rng.Sort.Op == dynamo.SortEQ) {
+	if p.index == nil && (len(schema.Sort) == 0 || len(p.rng.Sort) == 1 && p.rng.Sort[0].Op == dynamo.SortEQ) {
 		return invalid("The query can return at most one row and cannot be restarted")
 	}
 	for i, attr := range schema.Partition {
@@ -72,8 +72,10 @@ func (p *page) checkStartInRange() error {
 			return invalid("The provided starting key is outside query boundaries based on provided conditions")
 		}
 	}
-	if len(schema.Sort) > 0 && !p.rng.Sort.Holds(key.Get(schema.Sort[0].Name)) {
-		return invalid("The provided starting key does not match the range key predicate")
+	for i, condition := range p.rng.Sort {
+		if !condition.Holds(key.Get(schema.Sort[i].Name)) {
+			return invalid("The provided starting key does not match the range key predicate")
+		}
 	}
 	return nil
 }
