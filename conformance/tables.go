@@ -115,17 +115,20 @@ func uniqueName(t *testing.T) string {
 	return fmt.Sprintf("mf-%.60s-%s", readable, strings.ToLower(rand.Text()[:12]))
 }
 
-// keySchema returns the schema of "pk:S sk:N" and declares the attributes in the request.
+// keySchema returns the schema of "pk:S sk:N" and declares the attributes in the request. Commas
+// separate the attributes of a part of a global index's key: "a:S,b:N c:S,d:S".
 func keySchema(in *dynamodb.CreateTableInput, key string) []types.KeySchemaElement {
 	var schema []types.KeySchemaElement
 	for i, part := range strings.Fields(key) {
-		name, kind, _ := strings.Cut(part, ":")
-		define(in, name, types.ScalarAttributeType(kind))
 		keyType := types.KeyTypeHash
 		if i > 0 {
 			keyType = types.KeyTypeRange
 		}
-		schema = append(schema, types.KeySchemaElement{AttributeName: aws.String(name), KeyType: keyType})
+		for attribute := range strings.SplitSeq(part, ",") {
+			name, kind, _ := strings.Cut(attribute, ":")
+			define(in, name, types.ScalarAttributeType(kind))
+			schema = append(schema, types.KeySchemaElement{AttributeName: aws.String(name), KeyType: keyType})
+		}
 	}
 	return schema
 }

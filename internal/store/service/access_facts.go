@@ -104,8 +104,12 @@ func (f accessFacts) query(a *Access, in *QueryInput) {
 	}
 	if f.LeadingKeys {
 		r, err := q.key.Range(expr.KeySchema{Partition: exprAttrs(schema.Partition), Sort: exprAttrs(schema.Sort)})
-		if err == nil && len(r.Partition) > 0 {
-			a.LeadingKeys = []string{keyText(r.Partition[0])}
+		if err == nil {
+			// Every attribute of an index's partition key counts. So a policy must allow each value, and
+			// none escapes a policy that forbids it.
+			for _, v := range r.Partition {
+				a.LeadingKeys = append(a.LeadingKeys, keyText(v))
+			}
 		}
 	}
 	if f.Attributes {

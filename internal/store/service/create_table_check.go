@@ -16,7 +16,7 @@ const (
 	projectionInclude = "INCLUDE"
 
 	throughputMax        = 1_000_000_000_000
-	keyAttributesMax     = 2
+	keyAttributesMax     = 2 // of a table or a local index
 	nonKeyAttributesMax  = 20
 	attributeNameKeysMax = 255
 )
@@ -61,12 +61,12 @@ func (s *shape) createTable(at string, in *CreateTableInput) {
 	s.definitions(at+"attributeDefinitions", in.Attributes)
 	s.enum(at+"billingMode", in.BillingMode, enumBilling)
 	s.throughput(at+"provisionedThroughput", in.Throughput)
-	s.keySchema(at+"keySchema", in.KeySchema)
+	s.keySchema(at+"keySchema", in.KeySchema, keyAttributesMax)
 	for i := range in.Local {
-		s.index(member(at+"localSecondaryIndexes", i), &in.Local[i])
+		s.index(member(at+"localSecondaryIndexes", i), &in.Local[i], keyAttributesMax)
 	}
 	for i := range in.Global {
-		s.index(member(at+"globalSecondaryIndexes", i), &in.Global[i])
+		s.index(member(at+"globalSecondaryIndexes", i), &in.Global[i], globalKeyAttributesMax)
 	}
 	s.stream(in.Stream)
 	s.tags(in.Tags)
@@ -95,12 +95,12 @@ func (s *shape) throughput(path string, t *Throughput) {
 	s.least(path+".readCapacityUnits", t.Read, 1)
 }
 
-func (s *shape) keySchema(path string, schema []KeySchemaElement) {
+func (s *shape) keySchema(path string, schema []KeySchemaElement, most int) {
 	if schema == nil {
 		s.Null(path)
 		return
 	}
-	s.Count(path, len(schema), 1, keyAttributesMax, func() string { return printedKeySchema(schema) })
+	s.Count(path, len(schema), 1, most, func() string { return printedKeySchema(schema) })
 	for i, e := range schema {
 		at := member(path, i)
 		s.Required(at+".attributeName", e.Name.Set)
@@ -118,10 +118,11 @@ func printedKeySchema(schema []KeySchemaElement) string {
 	return printedList(elems)
 }
 
-func (s *shape) index(path string, ix *IndexSpec) {
+// index checks the shape of an index whose key has at most the given number of attributes.
+func (s *shape) index(path string, ix *IndexSpec, attributes int) {
 	s.Required(path+".indexName", ix.IndexName.Set)
 	s.name(path+".indexName", ix.IndexName)
-	s.keySchema(path+".keySchema", ix.KeySchema)
+	s.keySchema(path+".keySchema", ix.KeySchema, attributes)
 	s.projection(path+".projection", &ix.Projection)
 	s.throughput(path+".provisionedThroughput", ix.Throughput)
 }
@@ -254,24 +255,32 @@ func keyNames(schema []KeySchemaElement) []string {
 	return names
 }
 
-// keyAgainstDefinitions checks a key schema: every attribute is defined, no name occurs twice, HASH
-// comes first and RANGE second.
+// keyAgainstDefinitions checks the key schema of a table or a local index: every attribute is
+// defined, no name occurs twice, HASH comes first and RANGE second.
 func keyAgainstDefinitions(schema []KeySchemaElement, defined []string) error {
+	if err := keysDefined(schema, defined); err != nil {
+		return err
+	}
+	if len(schema) == 2 && schema[0].Name.V == schema[1].Name.V {
+		return invalid(msgKeyTwice)
+	}
+	if schema[0].Type.V != keyTypeHash {
+		return invalid(msgHashFirst)
+	}
+	if len(schema) == 2 && schema[1].Type.V != keyTypeRange {
+		return invalid("Invalid KeySchema: The second KeySchemaElement is not a RANGE key type")
+	}
+	return nil
+}
+
+// keysDefined refuses a key schema with an attribute that has no definition.
+func keysDefined(schema []KeySchemaElement, defined []string) error {
 	keys := keyNames(schema)
 	for _, key := range keys {
 		if !slices.Contains(defined, key) {
 			return invalid(invalidValues + "Some index key attributes are not defined in AttributeDefinitions. Keys: " +
 				printedList(keys) + ", AttributeDefinitions: " + printedList(defined))
 		}
-	}
-	if len(keys) == 2 && keys[0] == keys[1] {
-		return invalid("Both the Hash Key and the Range Key element in the KeySchema have the same name")
-	}
-	if schema[0].Type.V != keyTypeHash {
-		return invalid("Invalid KeySchema: The first KeySchemaElement is not a HASH key type")
-	}
-	if len(schema) == 2 && schema[1].Type.V != keyTypeRange {
-		return invalid("Invalid KeySchema: The second KeySchemaElement is not a RANGE key type")
 	}
 	return nil
 }

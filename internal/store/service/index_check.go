@@ -97,7 +97,7 @@ func checkGlobalIndexes(in *CreateTableInput) error {
 }
 
 func checkGlobalIndex(ix *IndexSpec, onDemand bool, defined []string) error {
-	if err := keyAgainstDefinitions(ix.KeySchema, defined); err != nil {
+	if err := checkGlobalKey(ix, defined); err != nil {
 		return err
 	}
 	if err := checkProjection(&ix.Projection); err != nil {

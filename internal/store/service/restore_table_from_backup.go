@@ -69,10 +69,10 @@ func (s *shape) restoreTarget(in *RestoreTableInput) {
 func (s *shape) restore(in *RestoreTableInput) error {
 	s.enum("billingModeOverride", in.BillingMode, enumBilling)
 	for i := range in.Global {
-		s.index(member("globalSecondaryIndexOverride", i), &in.Global[i])
+		s.index(member("globalSecondaryIndexOverride", i), &in.Global[i], globalKeyAttributesMax)
 	}
 	for i := range in.Local {
-		s.index(member("localSecondaryIndexOverride", i), &in.Local[i])
+		s.index(member("localSecondaryIndexOverride", i), &in.Local[i], keyAttributesMax)
 	}
 	s.throughput("provisionedThroughputOverride", in.Throughput)
 	if err := s.err(); err != nil {

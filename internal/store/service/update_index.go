@@ -147,7 +147,7 @@ func checkNewIndex(spec *IndexSpec, given []AttributeDefinition, onDemand bool) 
 	if err := definedTwice(names); err != nil {
 		return err
 	}
-	if err := keyAgainstDefinitions(spec.KeySchema, names); err != nil {
+	if err := checkGlobalKey(spec, names); err != nil {
 		return err
 	}
 	if err := checkProjection(&spec.Projection); err != nil {

@@ -44,7 +44,7 @@ func updateTableShape(in *UpdateTableInput) error {
 			s.throughput(path+".update.provisionedThroughput", u.Update)
 		}
 		if u.Create != nil {
-			s.index(path+".create", u.Create)
+			s.index(path+".create", u.Create, globalKeyAttributesMax)
 		}
 		if u.Delete != nil {
 			s.Required(path+".delete.indexName", u.Delete.Set)
