@@ -15,6 +15,7 @@ const (
 // and streams.
 var dynaliteKnown = map[string]string{
 	"Backups":             notServed,
+	"CompositeKeys":       "a key has two attributes at most",
 	"PointInTimeRecovery": notServed,
 	"Exports":             notServed,
 	"Imports":             notServed,

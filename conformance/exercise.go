@@ -220,6 +220,7 @@ var tableGroups = []group{
 	{"DeleteItem", deleteItemChecks},
 	{"Query", queryChecks},
 	{"QueryIndex", queryIndexChecks},
+	{"CompositeKeys", compositeKeyChecks},
 	{"Scan", scanChecks},
 	{"BatchGetItem", batchGetItemChecks},
 	{"BatchWriteItem", batchWriteItemChecks},

@@ -37,6 +37,7 @@ var strictExpiryChecks = []check{
 	{"ExpiredStaysExpiredAfterDisabling", expiryStaysExpired},
 	{"HiddenFromReads", expiryHiddenFromReads},
 	{"HiddenFromIndexes", expiryHiddenFromIndexes},
+	{"HiddenFromCompositeIndexes", compositeExpiry},
 	{"HiddenFromNewIndexes", expiryHiddenFromNewIndexes},
 	{"HiddenFromConditions", expiryHiddenFromConditions},
 	{"HiddenFromUpdates", expiryHiddenFromUpdates},

@@ -160,6 +160,9 @@ func TestRestoredTable(t *testing.T) {
 		td.Indexes = append(td.Indexes, IndexDesc{
 			Name: "local", Projection: Projection{Type: "KEYS_ONLY"},
 			Key: KeySchema{Partition: []KeyAttr{{"pk", dynamo.KindString}}, Sort: []KeyAttr{{"at", dynamo.KindNumber}}},
+		}, IndexDesc{
+			Name: "composite", Global: true, Projection: Projection{Type: "KEYS_ONLY"},
+			Key: KeySchema{Partition: []KeyAttr{{"g", dynamo.KindString}, {"pk", dynamo.KindString}}, Sort: []KeyAttr{{"at", dynamo.KindNumber}, {"sk", dynamo.KindNumber}}},
 		})
 	})
 	n := testkit.Size(3_000, 100_000)
@@ -186,7 +189,7 @@ func TestRestoredTable(t *testing.T) {
 		t.Errorf("the restored table is %+v", desc)
 	}
 	d.wantItems(again, d.items(tab, Range{}))
-	for _, name := range []string{"byG", "local"} {
+	for _, name := range []string{"byG", "local", "composite"} {
 		got, want := d.items(again, Range{Index: desc.Index(name)}), d.items(tab, Range{Index: tab.Desc().Index(name)})
 		if len(want) == 0 || !cmp.Equal(texts(want), texts(got)) {
 			t.Errorf("index %s: %d items, want %d", name, len(got), len(want))

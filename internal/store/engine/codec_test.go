@@ -144,6 +144,52 @@ func FuzzDeadlineEntry(f *testing.F) {
 	})
 }
 
+// The key of an entry in an index of several attributes either leads to the key of an item, or is
+// corrupt. The entry that this item requires has the same attributes in front.
+func FuzzIndexEntry(f *testing.F) {
+	ix := IndexDesc{ID: 1, Name: "composite", Global: true, Projection: Projection{Type: "KEYS_ONLY"}, Key: KeySchema{
+		Partition: []KeyAttr{{"g", dynamo.KindString}, {"n", dynamo.KindNumber}}, Sort: []KeyAttr{{"h", dynamo.KindBinary}, {"i", dynamo.KindString}},
+	}}
+	d := &TableDesc{ID: 1, Key: recordSchema, Indexes: []IndexDesc{ix}}
+	prefix := indexPrefix(nil, d.ID, ix.ID)
+	entry := item("a", "x", "g", "y\x00", "n", -5, "i", "z").With("h", dynamo.AppendBinary(nil, []byte{0, 255}))
+	k, err := d.KeyOf(entry)
+	if err != nil {
+		f.Fatal(err)
+	}
+	seed, indexed := d.appendIndexKey(nil, &ix, entry, k)
+	if !indexed {
+		f.Fatal("the seed is not in the index")
+	}
+	f.Add(seed[len(prefix):])
+	f.Add([]byte{1, 2, 3, 4, 'a', 0, 1})
+	f.Fuzz(func(t *testing.T, key []byte) {
+		stored := append(bytes.Clone(prefix), key...)
+		suffix, err := d.suffixInEntry(&ix, stored)
+		if err != nil {
+			wantCorrupt(t, err)
+			return
+		}
+		primary, err := keyItem(d.Key, suffix)
+		parts, indexErr := keyItem(ix.Key, key)
+		if err != nil || indexErr != nil {
+			wantCorrupt(t, errors.Join(err, indexErr))
+			return
+		}
+		for name, v := range primary.All() {
+			parts = parts.With(string(name), v)
+		}
+		k, err := d.KeyOf(parts)
+		if err != nil {
+			return // an empty value, or one that is too long
+		}
+		again, indexed := d.appendIndexKey(nil, &ix, parts, k)
+		if rest := len(prefix) + hashLen; indexed && !bytes.Equal(again[rest:], stored[rest:len(again)]) {
+			t.Errorf("% x belongs to %v, whose entry is % x", stored, parts, again)
+		}
+	})
+}
+
 func FuzzRecord(f *testing.F) {
 	images := Record{Event: Modify, Old: item("a", "k", "b", 1), New: item("a", "k", "b", 2)}
 	f.Add(images.append(nil))

@@ -198,17 +198,19 @@ func (r *crashRun) mode(n int) Expiry {
 	return Expiry{Mode: ExpiryAWS, Seed: r.seed, Delay: Delay{spread: true, most: crashMaxSleep}}
 }
 
-// crashTables creates the tables. events has every feature of a table. late gets TTL while it is
-// written, and then another expiry mode. plain has no stream and no index, and keys has a stream
+// crashTables creates the tables. events has every feature of a table. late has an index of several
+// attributes, and gets TTL while it is written, and then another expiry mode. plain has no stream and no index, and keys has a stream
 // without images: the reaper reads no item of these two.
 func crashTables(ctx context.Context, e *Engine, x, other Expiry) (map[string]*Table, error) {
 	key := KeySchema{Partition: []KeyAttr{{"pk", dynamo.KindString}}, Sort: []KeyAttr{{"sk", dynamo.KindNumber}}}
 	byG := IndexDesc{Name: "byG", Global: true, Projection: Projection{Type: "ALL"}, Key: KeySchema{Partition: []KeyAttr{{"g", dynamo.KindString}}}}
 	local := IndexDesc{Name: "local", Projection: Projection{Type: "KEYS_ONLY"}, Key: KeySchema{Partition: key.Partition, Sort: []KeyAttr{{"v", dynamo.KindNumber}}}}
+	byGAndV := byG
+	byGAndV.Key = KeySchema{Partition: []KeyAttr{{"g", dynamo.KindString}, {"pk", dynamo.KindString}}, Sort: []KeyAttr{{"v", dynamo.KindNumber}, {"sk", dynamo.KindNumber}}}
 	tables := map[string]*Table{}
 	for _, d := range []TableDesc{
 		{Name: "events", Indexes: []IndexDesc{byG, local}, TTL: TTLDesc{Attribute: "ttl", Expiry: x}, Stream: StreamSpec{ViewType: "NEW_AND_OLD_IMAGES"}},
-		{Name: "late", Indexes: []IndexDesc{byG}},
+		{Name: "late", Indexes: []IndexDesc{byGAndV}},
 		{Name: "plain", TTL: TTLDesc{Attribute: "ttl", Expiry: other}},
 		{Name: "keys", TTL: TTLDesc{Attribute: "ttl", Expiry: other}, Stream: StreamSpec{ViewType: "KEYS_ONLY"}},
 	} {
@@ -320,7 +322,8 @@ func (r *crashRun) changeIndex(ctx context.Context, e *Engine, h *indexHistory) 
 			return nil
 		}
 		d.Indexes = append(d.Indexes, IndexDesc{
-			Name: h.name, Global: true, Projection: Projection{Type: "ALL"}, Key: KeySchema{Partition: []KeyAttr{{"v", dynamo.KindNumber}}},
+			Name: h.name, Global: true, Projection: Projection{Type: "ALL"},
+			Key: KeySchema{Partition: []KeyAttr{{"v", dynamo.KindNumber}, {"pk", dynamo.KindString}}, Sort: []KeyAttr{{"sk", dynamo.KindNumber}}},
 		})
 		return nil
 	})

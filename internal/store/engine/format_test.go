@@ -43,7 +43,11 @@ func formatStore(t *testing.T) *db {
 			Partition: []KeyAttr{{"p1", dynamo.KindString}, {"p2", dynamo.KindNumber}, {"p3", dynamo.KindBinary}, {"p4", dynamo.KindString}},
 			Sort:      []KeyAttr{{"s1", dynamo.KindNumber}, {"s2", dynamo.KindString}, {"s3", dynamo.KindBinary}, {"s4", dynamo.KindNumber}},
 		}
-		td.Indexes, td.TTL, td.Stream = nil, TTLDesc{}, StreamSpec{ViewType: "KEYS_ONLY"}
+		td.Indexes = []IndexDesc{{
+			Name: "composite", Global: true, Projection: Projection{Type: "KEYS_ONLY"},
+			Key: KeySchema{Partition: []KeyAttr{{"p2", dynamo.KindNumber}, {"p4", dynamo.KindString}}, Sort: []KeyAttr{{"s1", dynamo.KindNumber}, {"s2", dynamo.KindString}}},
+		}}
+		td.TTL, td.Stream = TTLDesc{}, StreamSpec{ViewType: "KEYS_ONLY"}
 	})
 	d.put(wide, wideItem())
 	_, err := d.Alter(context.Background(), "default", "wide", func(td *TableDesc, _ Instant) error {

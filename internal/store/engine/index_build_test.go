@@ -281,6 +281,10 @@ func TestIndexChanges(t *testing.T) {
 			case 0:
 				if len(desc.Indexes) < 3 {
 					ix := byH(fmt.Sprint("i", desc.NextIndex))
+					if rapid.Bool().Draw(rt, "composite") {
+						ix.Key.Partition = append(ix.Key.Partition, KeyAttr{"pk", dynamo.KindString})
+						ix.Key.Sort = []KeyAttr{{"u", dynamo.KindNumber}, {"sk", dynamo.KindNumber}}
+					}
 					if rapid.Bool().Draw(rt, "keys only") {
 						ix.Projection.Type = "KEYS_ONLY"
 					}

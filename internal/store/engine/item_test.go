@@ -36,7 +36,7 @@ func (d *db) drop(tab *Table) {
 	}
 }
 
-// manyIndexes gives a table one index of each projection, local and global.
+// manyIndexes gives a table one index of each projection: local, global, and of several attributes.
 func manyIndexes(td *TableDesc) {
 	td.Indexes = nil
 	for _, p := range []Projection{{Type: "ALL"}, {Type: "KEYS_ONLY"}, {Type: "INCLUDE", NonKey: []string{"n", "absent"}}} {
@@ -48,6 +48,13 @@ func manyIndexes(td *TableDesc) {
 			IndexDesc{
 				Name: "local " + p.Type, Projection: p,
 				Key: KeySchema{Partition: []KeyAttr{{"pk", dynamo.KindString}}, Sort: []KeyAttr{{"h", dynamo.KindNumber}}},
+			},
+			IndexDesc{
+				Name: "composite " + p.Type, Global: true, Projection: p,
+				Key: KeySchema{
+					Partition: []KeyAttr{{"g", dynamo.KindString}, {"n", dynamo.KindNumber}},
+					Sort:      []KeyAttr{{"h", dynamo.KindNumber}, {"ttl", dynamo.KindNumber}, {"pk", dynamo.KindString}},
+				},
 			})
 	}
 }
@@ -148,7 +155,7 @@ func TestProjection(t *testing.T) {
 	d := openMemory(t)
 	tab := d.table("events", manyIndexes)
 	desc := tab.Desc()
-	it := item("pk", "a", "sk", 1, "g", "x", "h", 2, "n", 3, "o", 4)
+	it := item("pk", "a", "sk", 1, "g", "x", "h", 2, "n", 3, "o", 4, "ttl", 9)
 	for _, c := range []struct {
 		index string
 		want  dynamo.Item
@@ -156,6 +163,8 @@ func TestProjection(t *testing.T) {
 		{"global ALL", it},
 		{"global KEYS_ONLY", item("pk", "a", "sk", 1, "g", "x", "h", 2)},
 		{"global INCLUDE", item("pk", "a", "sk", 1, "g", "x", "h", 2, "n", 3)},
+		{"composite KEYS_ONLY", item("pk", "a", "sk", 1, "g", "x", "h", 2, "n", 3, "ttl", 9)},
+		{"composite ALL", it},
 		{"local KEYS_ONLY", item("pk", "a", "sk", 1, "h", 2)},
 		{"local INCLUDE", item("pk", "a", "sk", 1, "h", 2, "n", 3)},
 	} {
@@ -163,8 +172,10 @@ func TestProjection(t *testing.T) {
 			t.Errorf("%s holds %v, want %v", c.index, got, c.want)
 		}
 	}
-	if _, ok := desc.projectIndex(desc.Index("global ALL"), it.With("h", nil)); ok {
-		t.Error("an item without an index key attribute is in the index")
+	for _, index := range []string{"global ALL", "composite ALL"} {
+		if _, ok := desc.projectIndex(desc.Index(index), it.With("h", nil)); ok {
+			t.Errorf("an item without an index key attribute is in the index %s", index)
+		}
 	}
 	if desc.Index("none") != nil {
 		t.Error("an index that is not there was found")
@@ -180,15 +191,19 @@ func TestKeyErrors(t *testing.T) {
 		err  error
 		want KeyError
 	}{
-		"missing":            {keyErr(desc.KeyOf(item("pk", "a"))), KeyError{Attribute: "sk", Problem: KeyMissing, Want: dynamo.KindNumber}},
-		"wrong type":         {keyErr(desc.KeyOf(item("pk", 1, "sk", 1))), KeyError{Attribute: "pk", Problem: KeyWrongType, Want: dynamo.KindString, Got: dynamo.KindNumber}},
-		"empty":              {keyErr(desc.KeyOf(item("pk", "", "sk", 1))), KeyError{Attribute: "pk", Problem: KeyEmpty, Want: dynamo.KindString, Got: dynamo.KindString}},
-		"partition too long": {keyErr(desc.KeyOf(item("pk", long(2049), "sk", 1))), KeyError{Attribute: "pk", Problem: KeyPartitionTooLong}},
-		"partition longest":  {keyErr(desc.KeyOf(item("pk", long(2048), "sk", 1))), KeyError{}},
-		"index wrong type":   {desc.CheckIndexKeys(item("pk", "a", "sk", 1, "g", 2), nil), KeyError{Attribute: "g", Index: "global ALL", Problem: KeyWrongType, Want: dynamo.KindString, Got: dynamo.KindNumber}},
-		"index second wrong": {desc.CheckIndexKeys(item("pk", "a", "sk", 1, "h", "x"), nil), KeyError{Attribute: "h", Index: "global ALL", Problem: KeyWrongType, Want: dynamo.KindNumber, Got: dynamo.KindString}},
-		"index empty":        {desc.CheckIndexKeys(item("pk", "a", "sk", 1, "g", ""), nil), KeyError{Attribute: "g", Index: "global ALL", Problem: KeyEmpty, Want: dynamo.KindString, Got: dynamo.KindString}},
-		"index absent":       {desc.CheckIndexKeys(item("pk", "a", "sk", 1), nil), KeyError{}},
+		"missing":                         {keyErr(desc.KeyOf(item("pk", "a"))), KeyError{Attribute: "sk", Problem: KeyMissing, Want: dynamo.KindNumber}},
+		"wrong type":                      {keyErr(desc.KeyOf(item("pk", 1, "sk", 1))), KeyError{Attribute: "pk", Problem: KeyWrongType, Want: dynamo.KindString, Got: dynamo.KindNumber}},
+		"empty":                           {keyErr(desc.KeyOf(item("pk", "", "sk", 1))), KeyError{Attribute: "pk", Problem: KeyEmpty, Want: dynamo.KindString, Got: dynamo.KindString}},
+		"partition too long":              {keyErr(desc.KeyOf(item("pk", long(2049), "sk", 1))), KeyError{Attribute: "pk", Problem: KeyPartitionTooLong}},
+		"partition longest":               {keyErr(desc.KeyOf(item("pk", long(2048), "sk", 1))), KeyError{}},
+		"index wrong type":                {desc.CheckIndexKeys(item("pk", "a", "sk", 1, "g", 2), nil), KeyError{Attribute: "g", Index: "global ALL", Problem: KeyWrongType, Want: dynamo.KindString, Got: dynamo.KindNumber}},
+		"index second wrong":              {desc.CheckIndexKeys(item("pk", "a", "sk", 1, "h", "x"), nil), KeyError{Attribute: "h", Index: "global ALL", Problem: KeyWrongType, Want: dynamo.KindNumber, Got: dynamo.KindString}},
+		"index empty":                     {desc.CheckIndexKeys(item("pk", "a", "sk", 1, "g", ""), nil), KeyError{Attribute: "g", Index: "global ALL", Problem: KeyEmpty, Want: dynamo.KindString, Got: dynamo.KindString}},
+		"composite last wrong":            {desc.CheckIndexKeys(item("pk", "a", "sk", 1, "ttl", "x"), nil), KeyError{Attribute: "ttl", Index: "composite ALL", Problem: KeyWrongType, Want: dynamo.KindNumber, Got: dynamo.KindString}},
+		"composite too long":              {desc.CheckIndexKeys(item("pk", "a", "sk", 1, "g", long(2048), "n", 1), func(a string) bool { return a == "n" }), KeyError{Attribute: "g", Index: "composite ALL", Problem: KeyPartitionTooLong}},
+		"composite as long":               {desc.CheckIndexKeys(item("pk", "a", "sk", 1, "g", long(2046), "n", 1), nil), KeyError{}},
+		"composite too long, not written": {desc.CheckIndexKeys(item("pk", "a", "sk", 1, "g", long(2048), "n", 1), func(a string) bool { return a == "h" }), KeyError{}},
+		"index absent":                    {desc.CheckIndexKeys(item("pk", "a", "sk", 1), nil), KeyError{}},
 	} {
 		if c.want == (KeyError{}) {
 			if c.err != nil {

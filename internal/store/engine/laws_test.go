@@ -306,6 +306,9 @@ func strictlyGone(t testing.TB, s shape) {
 		td.Indexes = append(td.Indexes, IndexDesc{
 			Name: "local", Projection: Projection{Type: "KEYS_ONLY"},
 			Key: KeySchema{Partition: []KeyAttr{{"pk", dynamo.KindString}}, Sort: []KeyAttr{{"g", dynamo.KindString}}},
+		}, IndexDesc{
+			Name: "composite", Global: true, Projection: Projection{Type: "KEYS_ONLY"},
+			Key: KeySchema{Partition: []KeyAttr{{"g", dynamo.KindString}, {"pk", dynamo.KindString}}, Sort: []KeyAttr{{"h", dynamo.KindNumber}, {"sk", dynamo.KindNumber}}},
 		})
 	})
 	if err := d.stop(); err != nil {
@@ -337,6 +340,8 @@ func strictlyGone(t testing.TB, s shape) {
 		maps.Copy(ranges, map[string]Range{
 			"local index":  {Index: tab.Desc().Index("local"), Partition: pk},
 			"global index": {Index: tab.Desc().Index("byG"), Partition: g}, "index Scan": {Index: tab.Desc().Index("byG")},
+			"composite index":       {Index: tab.Desc().Index("composite"), Partition: slices.Concat(g, pk), Sort: []dynamo.SortCondition{{Op: dynamo.SortEQ, Low: number("1")}}},
+			"composite Scan":        {Index: tab.Desc().Index("composite")},
 			"an index built before": {Index: tab.Desc().Index("built before")}, "an index built after": {Index: tab.Desc().Index("built after")},
 		})
 	}

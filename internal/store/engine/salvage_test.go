@@ -26,7 +26,11 @@ func bigDirectory(t testing.TB) (directory, map[string]map[string]string) {
 	dir := newDirectory()
 	d := dir.open(t)
 	plain := d.table("plain", func(td *TableDesc) { td.Indexes, td.Stream = nil, StreamSpec{} })
-	events := d.table("events")
+	events := d.table("events", func(td *TableDesc) {
+		td.Indexes = append(td.Indexes, IndexDesc{Name: "composite", Global: true, Projection: Projection{Type: "KEYS_ONLY"}, Key: KeySchema{
+			Partition: []KeyAttr{{"g", dynamo.KindString}, {"sk", dynamo.KindNumber}}, Sort: []KeyAttr{{"ttl", dynamo.KindNumber}, {"pk", dynamo.KindString}},
+		}})
+	})
 	put := func(from, to, version int) {
 		for i := from; i < to; i++ {
 			pad := strings.Repeat(fmt.Sprint(i), 40)

@@ -61,7 +61,7 @@ func sameError(a, b error) bool {
 func FuzzCondition(f *testing.F) {
 	for _, text := range []string{
 		"a = :v AND NOT (b <> :w OR #c.d[1] BETWEEN :x AND :y)", "size(d) IN (:a, :b, a)", "contains(f, :x) or begins_with(b, :y)",
-		"attribute_type(a, :t)", "((a))", "(((", "a.b[0].c", "d[2][1].e > a",
+		"attribute_type(a, :t)", "((a))", "(((", "a.b[0].c", "d[2][1].e > a", "a = :v AND b = :w AND c = :x AND begins_with(d, :y)",
 	} {
 		f.Add(text, uint(0))
 	}
@@ -91,6 +91,10 @@ func FuzzCondition(f *testing.F) {
 		k, err := s.KeyCondition(text)
 		if err == nil && k.Check() == nil {
 			k.Range(KeySchema{[]KeyAttr{{"a", dynamo.KindNumber}}, []KeyAttr{{"b", dynamo.KindString}}})
+			wide := KeySchema{[]KeyAttr{{"a", dynamo.KindNumber}, {"b", dynamo.KindString}}, []KeyAttr{{"c", dynamo.KindNumber}, {"d", dynamo.KindString}}}
+			if r, err := k.Range(wide); err == nil && (len(r.Partition) != 2 || len(r.Sort) > 2 || len(r.Sort) == 2 && r.Sort[0].Op != dynamo.SortEQ) {
+				t.Fatalf("%s has the range %+v", text, r)
+			}
 		}
 	})
 }
