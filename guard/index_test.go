@@ -49,6 +49,16 @@ func withIndex(name, key string, kind types.ScalarAttributeType) func(*world) {
 func withWindows(w *world) { withIndex(windowIndex, windowAttribute, "N")(w) }
 func withShards(w *world)  { withIndex(shardIndex, shardAttribute, "N")(w) }
 
+// withComposite adds an index whose sort key has another attribute behind the deadline. No sweep
+// reads it: its writers may not be guard's.
+func withComposite(w *world) {
+	withWindows(w)
+	withTable(func(in *dynamodb.CreateTableInput) {
+		ix := &in.GlobalSecondaryIndexes[len(in.GlobalSecondaryIndexes)-1]
+		ix.KeySchema = append(ix.KeySchema, types.KeySchemaElement{AttributeName: in.KeySchema[0].AttributeName, KeyType: "RANGE"})
+	})(w)
+}
+
 // windowed returns the attributes that a writer adds to an item with a TTL.
 func windowed(ttl string, granularity time.Duration) map[string]types.AttributeValue {
 	n, _ := strconv.ParseInt(ttl, 10, 64)
@@ -742,6 +752,8 @@ func TestIndexProblems(t *testing.T) {
 		{"there is none", nil, nil, nil, NoIndex, "no index with a string partition key", "mayfly guard init --table items --attribute ttl"},
 		{"none of the name", []func(*world){withWindows}, func(o *Options) { o.IndexName = "x" }, nil, NoIndex, "no index x", "mayfly guard init"},
 		{"two", []func(*world){withWindows, withShards}, nil, nil, Misconfigured, "several indexes", "--index"},
+		{"a key of several attributes", []func(*world){withComposite}, nil, nil, NoIndex, "no index with a string partition key", "mayfly guard init --table items --attribute ttl"},
+		{"a key of several attributes, by name", []func(*world){withComposite}, func(o *Options) { o.IndexName = windowIndex }, nil, NoIndex, "does not have a partition key and the sort key", "mayfly guard init"},
 		{"other sort key", []func(*world){withWindows}, func(o *Options) { o.Attribute, o.IndexName = "until", windowIndex }, nil, NoIndex, "the sort key until", "mayfly guard init"},
 		{"no version", []func(*world){withWindows}, func(o *Options) { o.Version, o.IndexName = "v", windowIndex }, nil, NoIndex, "does not project the version attribute v", "mayfly guard init"},
 		{"being built", []func(*world){withWindows}, nil, state(types.IndexStatusCreating), NoIndex, "still being built", "ACTIVE"},

@@ -161,10 +161,14 @@ func TestExportImport(t *testing.T) {
 	a, from := memoryServer(t)
 	b, to := memoryServer(t)
 	side := sideOf(from, "things")
-	if err := side.Create(t.Context(), thingsTable()); err != nil {
+	things := thingsTable()
+	things.GlobalSecondaryIndexes = append([]transfer.Index{{IndexName: "by-all", KeySchema: []types.KeySchemaElement{
+		{AttributeName: aws.String("by"), KeyType: "HASH"}, {AttributeName: aws.String("sk"), KeyType: "HASH"}, {AttributeName: aws.String("pk"), KeyType: "RANGE"},
+	}, Projection: transfer.Projection{ProjectionType: "KEYS_ONLY"}}}, things.GlobalSecondaryIndexes...)
+	if err := side.Create(t.Context(), things); err != nil {
 		t.Fatal(err)
 	}
-	put(t, side, thingsTable(), everyType)
+	put(t, side, things, everyType)
 	want := contents(t, from, "things")
 	dir, files := t.TempDir(), t.TempDir()
 	if r := mustTransfer(t, "export", "--endpoint", a.url, "--table", "things", "--to", dir, "--consistent"); r.Items != int64(len(everyType)) {
@@ -192,7 +196,7 @@ func TestExportImport(t *testing.T) {
 		}
 		d.TableName = "things"
 		got, _ := json.Marshal(d.Table)
-		wanted, _ := json.Marshal(thingsTable())
+		wanted, _ := json.Marshal(things)
 		if string(got) != string(wanted) {
 			t.Errorf("%s is\n%s, want\n%s", name, got, wanted)
 		}

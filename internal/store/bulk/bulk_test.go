@@ -711,8 +711,12 @@ func TestPrefixIsBound(t *testing.T) {
 func TestDefinition(t *testing.T) {
 	d := desc("events")
 	d.TTL.Attribute = "expires"
+	d.Indexes[0].Key.Partition = append(d.Indexes[0].Key.Partition, engine.KeyAttr{Name: "h", Kind: dynamo.KindString})
+	d.Indexes[0].Key.Sort = []engine.KeyAttr{{Name: "s", Kind: dynamo.KindString}, {Name: "pk", Kind: dynamo.KindString}}
 	text := string(definition(&d))
-	for _, want := range []string{`"AttributeName": "pk"`, `"KeyType": "HASH"`, `"PAY_PER_REQUEST"`, `"IndexName": "byG"`, `"TimeToLiveAttribute": "expires"`} {
+	for _, want := range []string{`"AttributeName": "pk"`, `"KeyType": "HASH"`, `"PAY_PER_REQUEST"`, `"IndexName": "byG"`, `"AttributeName": "h",
+          "KeyType": "HASH"`, `"AttributeName": "pk",
+          "KeyType": "RANGE"`, `"TimeToLiveAttribute": "expires"`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%s is missing in\n%s", want, text)
 		}
