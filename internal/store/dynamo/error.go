@@ -25,6 +25,7 @@ const (
 	CodeExportConflict         Code = "ExportConflictException"
 	CodeImportNotFound         Code = "ImportNotFoundException"
 	CodeImportConflict         Code = "ImportConflictException"
+	CodeCollectionSize         Code = "ItemCollectionSizeLimitExceededException"
 	CodeLimitExceeded          Code = "LimitExceededException"
 	CodePolicyNotFound         Code = "PolicyNotFoundException"
 	CodeTransactionCanceled    Code = "TransactionCanceledException"

@@ -275,12 +275,16 @@ func (b *backfill) stepLocked(p *plan, keys []Key) (*commit, error) {
 	if b.ahead() == nil {
 		p.batch.Set(b.progress, keys[len(keys)-1].suffix())
 	}
-	return p.e.commitSection(p.batch, func(c *commit) error {
+	c, err := p.e.commitSection(p.batch, func(c *commit) error {
 		if b.t.desc.Load() != b.d {
 			return errStale
 		}
 		return p.fill(c)
 	})
+	if err == nil {
+		countCollected(p.collected)
+	}
+	return c, err
 }
 
 // ttlBackfill returns the backfill that moves every item of an earlier TTL generation to the

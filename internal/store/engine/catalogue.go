@@ -146,7 +146,7 @@ func (e *Engine) openTable(d *TableDesc) error {
 		}
 		stored = readInstant(v)
 	}
-	t := e.newTable(d.ID, stored)
+	t := e.newTable(d, stored)
 	d.countUnits()
 	if d.NextIndex == 0 { // written before tables could add and remove indexes
 		d.NextIndex = d.firstFreeIndex()
@@ -283,7 +283,7 @@ func (e *Engine) createTable(_ context.Context, d TableDesc, also func(c *commit
 	d.ID, d.UUID, d.Version = next.Table, newUUID(), 1
 	d.Indexes = slices.Clone(d.Indexes)
 	d.countUnits()
-	t := e.newTable(d.ID, Never)
+	t := e.newTable(&d, Never)
 	err := e.commitNew(func(c *commit) error {
 		d.Created = c.now
 		for i := range d.Indexes {

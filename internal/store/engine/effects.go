@@ -7,10 +7,11 @@ import (
 
 // effects are what the end of one deadline entry changes.
 type effects struct {
-	keys   [][]byte // to delete: the entry, the item and its index entries
-	due    Instant  // the removal of the item; Never: only the entry goes
-	record pending  // of the removal; without a stream: none
-	undo   undo     // of the removal; without a history: none
+	keys   [][]byte  // to delete: the entry, the item and its index entries
+	due    Instant   // the removal of the item; Never: only the entry goes
+	record pending   // of the removal; without a stream: none
+	undo   undo      // of the removal; without a history: none
+	shrink collected // of the item's collection; without local indexes: none
 }
 
 // effectsOf reads what the end of an entry changes.
@@ -21,6 +22,9 @@ func (s *slice) effectsOf(a *armed) (effects, error) {
 			s.checkUnread(a)
 		}
 		r.keys, r.due = append(r.keys, a.key.bytes()), a.removal
+		if c := s.t.collections; c != nil { // an item without entries
+			r.shrink = collected{in: c, d: s.d, key: a.key, bytes: -int64(a.entry.size)}
+		}
 		err := s.recordKeysOnly(a, &r)
 		return r, err
 	}
@@ -54,6 +58,9 @@ func (s *slice) effectsOf(a *armed) (effects, error) {
 	r.keys, r.due = append(r.keys, a.key.bytes()), h.removal
 	s.record(a, item, &r)
 	r.undo = s.t.undoOf(s.d, a.key, h, item)
+	if c := s.t.collections; c != nil {
+		r.shrink = collected{in: c, d: s.d, key: a.key, bytes: -s.d.collectionBytes(a.key, item, h.size)}
+	}
 	return r, nil
 }
 

@@ -51,6 +51,9 @@ type Options struct {
 	// HoldBytes is the volume beyond the retention that streams keep for consumers before HoldsFull
 	// reports it. Default 8 GB.
 	HoldBytes int64
+	// CollectionBytesMax is the greatest size of an item collection of a table with local indexes, in
+	// DynamoDB bytes: items and entries of one partition key. Default 10 GB.
+	CollectionBytesMax int64
 	// Logger receives warnings and faults. Default: discards.
 	Logger *slog.Logger
 	// OnReap is called with every durable removal of expired items, outside all locks. It must not
@@ -74,6 +77,7 @@ func (o Options) withDefaults() Options {
 	o.StreamShards = cmp.Or(o.StreamShards, 4)
 	o.ShardBytes = cmp.Or(o.ShardBytes, 64<<20)
 	o.StreamRetention = cmp.Or(o.StreamRetention, 24*time.Hour)
+	o.CollectionBytesMax = cmp.Or(o.CollectionBytesMax, collectionBytesMax)
 	o.HoldBytes = cmp.Or(o.HoldBytes, 8<<30)
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	return o

@@ -21,6 +21,7 @@ var (
 	ErrTooManyJobs     = fmt.Errorf("there are %d exports and imports in progress, the most that a database can remember", jobsMax)
 	ErrNoHistory       = errors.New("the table has no history: point-in-time recovery is off")
 	ErrRestoreInstant  = errors.New("the instant lies outside of the table's history")
+	ErrCollectionFull  = errors.New("the item collection would exceed its greatest size")
 	ErrRefused         = errors.New("a write of the batch was refused") // see each Write's Err
 	ErrSameKey         = errors.New("two writes of one batch have the same key")
 	ErrStreamNotFound  = errors.New("no such stream")

@@ -96,9 +96,10 @@ type slice struct {
 	stream  *stream // nil: none
 	records []pending
 	undos   []undo
-	reaped  []Instant // the instants of removal of the removed items
-	damaged bool      // some entries were skipped, because they or their items are unreadable
-	skipped position  // the first of them
+	shrunk  []collected // item collections of a table with local indexes
+	reaped  []Instant   // the instants of removal of the removed items
+	damaged bool        // some entries were skipped, because they or their items are unreadable
+	skipped position    // the first of them
 }
 
 // skip leaves an unreadable entry in place, and logs that. The pass continues behind it, and a
@@ -232,7 +233,11 @@ func (s *slice) reapLocked() (*commit, error) {
 			return nil, err
 		}
 	}
-	return s.t.e.commitSection(s.batch, s.fill)
+	c, err := s.t.e.commitSection(s.batch, s.fill)
+	if err == nil {
+		countCollected(s.shrunk)
+	}
+	return c, err
 }
 
 // fill re-checks the description and raises the mark.
@@ -286,6 +291,9 @@ func (s *slice) add(r *effects) {
 	}
 	if r.due != Never {
 		s.reaped = append(s.reaped, r.due)
+	}
+	if r.shrink.in != nil {
+		s.shrunk = append(s.shrunk, r.shrink)
 	}
 	if r.undo.table != nil {
 		s.undos = append(s.undos, r.undo)

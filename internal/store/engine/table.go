@@ -27,6 +27,8 @@ type Table struct {
 	prepared preparations
 	history  historyState
 
+	collections *collections // nil: the table has no local indexes
+
 	ahead  map[string]*ahead // by a backfill's progress key; touched by runBackfills only
 	source *source           // of a restore under way, once it is open; touched by runBackfills only
 
@@ -45,8 +47,8 @@ type Table struct {
 
 // newTable returns a table with its reaper and its preparer, which a write wakes as soon as it can
 // find the table.
-func (e *Engine) newTable(id uint32, mark Instant) *Table {
-	t := &Table{e: e, id: id, marks: newMarks(mark)}
+func (e *Engine) newTable(d *TableDesc, mark Instant) *Table {
+	t := &Table{e: e, id: d.ID, marks: newMarks(mark), collections: newCollections(d, e.opts.CollectionBytesMax)}
 	t.prepared.room = &e.room
 	t.due, t.soon = e.queue.Add(&reaper{t: t}), e.soon.Add(&preparer{t: t})
 	return t

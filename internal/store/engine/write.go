@@ -127,10 +127,12 @@ type plan struct {
 	ids     []uint32 // the locked stripes
 	batch   *kv.Batch
 	records []pending
-	undos   []undo  // for the histories of the tables
-	reaps   []Reap  // the expired items that the plan removes
-	hidden  Instant // the latest deadline that hid an item by the clock
-	changed bool
+	undos   []undo // for the histories of the tables
+	// what the plan adds to item collections of tables with local indexes
+	collected []collected
+	reaps     []Reap  // the expired items that the plan removes
+	hidden    Instant // the latest deadline that hid an item by the clock
+	changed   bool
 }
 
 // planned is one write's part of a plan.
@@ -168,6 +170,9 @@ func (p *plan) commitLocked() (*commit, error) {
 			return nil, err
 		case err == nil && p.changed:
 			c, err := p.e.commitSection(p.batch, p.fill)
+			if err == nil {
+				countCollected(p.collected)
+			}
 			if !errors.Is(err, errStale) {
 				return c, err
 			}
@@ -196,6 +201,7 @@ func (p *plan) upToDate() bool {
 func (p *plan) build(now Instant) error {
 	p.batch.Reset()
 	p.records, p.undos, p.reaps, p.hidden, p.changed = p.records[:0], p.undos[:0], p.reaps[:0], minInstant, false
+	p.collected = p.collected[:0]
 	refused := false
 	for i := range p.writes {
 		w := &p.writes[i]
@@ -218,9 +224,12 @@ func (p *plan) build(now Instant) error {
 		return ErrRefused
 	}
 	for i := range p.writes {
-		if err := p.add(&p.writes[i], now); err != nil {
+		if err := p.add(i, now); err != nil {
 			return err
 		}
+	}
+	if len(p.collected) > 0 {
+		return p.checkCollections()
 	}
 	return nil
 }
@@ -251,7 +260,8 @@ func (p *plan) read(w *planned, now Instant) error {
 }
 
 // add adds one decided change to the batch.
-func (p *plan) add(w *planned, now Instant) error {
+func (p *plan) add(i int, now Instant) error {
+	w := &p.writes[i]
 	next := w.w.New
 	if next == nil && w.old == nil && (w.stored != nil || w.desc.needsOld() || w.w.ReadOld) {
 		return nil // no item before or after; the reaper removes an expired one
@@ -277,6 +287,7 @@ func (p *plan) add(w *planned, now Instant) error {
 		p.checkExpired(w.desc, records)
 	}
 	w.desc.putItem(p.batch, w.w.Key, w.old, next, w.oldHeader, w.newHeader, &w.w.Indexes)
+	p.collect(w, w.growth(), i)
 	if next != nil {
 		w.removal = w.newHeader.removal
 	}
@@ -288,6 +299,9 @@ func (p *plan) add(w *planned, now Instant) error {
 // may see an item vanish and return without a REMOVE and an INSERT in between.
 func (p *plan) expire(w *planned) {
 	w.desc.putItem(p.batch, w.w.Key, w.stored, nil, w.oldHeader, header{}, nil)
+	if w.w.Table.collections != nil {
+		p.collect(w, -w.desc.collectionBytes(w.w.Key, w.stored, w.oldHeader.size), 0)
+	}
 	p.reaped(w.desc, w.desc.deadlineOf(w.oldHeader))
 	if invariant.Injected(invariant.ForgetOldRecord) {
 		return

@@ -30,7 +30,7 @@ func (s *Service) BatchWriteItem(ctx context.Context, in *BatchWriteItemInput) (
 		return nil, err
 	}
 	if err := s.engine.Write(ctx, writesOf(actions)...); err != nil {
-		return nil, apiError(err, "")
+		return nil, batchOutcome(actions, err)
 	}
 	s.noteMistakes(actions...)
 	out := &BatchWriteItemOutput{Unprocessed: unprocessed(in.RequestItems, processed), Capacity: writesCapacity(actions, meters{mode: mode}, 1)}
@@ -38,6 +38,17 @@ func (s *Service) BatchWriteItem(ctx context.Context, in *BatchWriteItemInput) (
 		out.Collections = collectionsOf(actions)
 	}
 	return out, nil
+}
+
+// batchOutcome returns the API's error for a batch that was not applied: the one of its first refused
+// write.
+func batchOutcome(actions []*action, err error) error {
+	for _, a := range actions {
+		if a.write.Err != nil {
+			return a.outcome(err)
+		}
+	}
+	return apiError(err, "")
 }
 
 func batchWriteShape(in *BatchWriteItemInput) error {
@@ -173,7 +184,7 @@ func writesCapacity(actions []*action, used meters, factor float64) []*Capacity 
 func collectionsOf(actions []*action) []TableCollections {
 	var out []TableCollections
 	for _, a := range actions {
-		m := collectionMetrics(a.desc, a.item)
+		m := a.collectionMetrics()
 		if m == nil {
 			continue
 		}

@@ -58,6 +58,8 @@ func apiError(err error, controlPlane string) error {
 		return &dynamo.Error{Code: dynamo.CodeTrimmedDataAccess, Message: "The operation attempted to read past the oldest stream record in a shard"}
 	case errors.Is(err, engine.ErrIndexesUsedUp):
 		return &dynamo.Error{Code: dynamo.CodeLimitExceeded, Message: "The table has had 65,535 indexes, the most that one can have in its life: copy it to a new one"}
+	case errors.Is(err, engine.ErrCollectionFull):
+		return &dynamo.Error{Code: dynamo.CodeCollectionSize, Message: "Collection size exceeded."}
 	case errors.Is(err, engine.ErrDiskFull):
 		return &dynamo.Error{Code: dynamo.CodeLimitExceeded, Message: "The disk is full: writes that grow the data are refused until space is freed"}
 	default:

@@ -21,6 +21,7 @@ const (
 const (
 	reasonNone       = "None"
 	reasonCondition  = "ConditionalCheckFailed"
+	reasonCollection = "ItemCollectionSizeLimitExceeded"
 	reasonValidation = "ValidationError"
 	reasonThroughput = "ProvisionedThroughputExceeded"
 	reasonThrottling = "ThrottlingError"
@@ -44,6 +45,8 @@ func cancelled(errs []error) error {
 			reasons[i] = dynamo.Reason{Code: reasonThroughput, Message: api.Message}
 		case api.Code == dynamo.CodeThrottling:
 			reasons[i] = dynamo.Reason{Code: reasonThrottling, Message: api.Message}
+		case api.Code == dynamo.CodeCollectionSize:
+			reasons[i] = dynamo.Reason{Code: reasonCollection, Message: api.Message}
 		default:
 			reasons[i] = dynamo.Reason{Code: reasonValidation, Message: api.Message}
 		}

@@ -42,7 +42,7 @@ func (s *Service) writeOne(ctx context.Context, a *action, returnValues, capacit
 		out.Capacity = m.result()
 	}
 	if collection == collectionSize {
-		out.Collection = collectionMetrics(a.desc, a.item)
+		out.Collection = a.collectionMetrics()
 	}
 	return out, nil
 }
@@ -60,25 +60,6 @@ func (a *action) returned(values string) dynamo.Item {
 		return a.update.UpdatedOld(a.write.Old)
 	case values == returnUpdatedNew:
 		return a.update.UpdatedNew(a.write.New)
-	}
-	return nil
-}
-
-const collectionSize = "SIZE"
-
-// collectionMetrics returns the size estimate of an item collection in a table with local indexes,
-// and nil for other tables. The true size is not recorded: every collection is shown as a small
-// one.
-func collectionMetrics(d *engine.TableDesc, item dynamo.Item) *CollectionMetrics {
-	for i := range d.Indexes {
-		if d.Indexes[i].Global {
-			continue
-		}
-		var key dynamo.Builder
-		for _, attr := range d.Key.Partition {
-			key.Set(attr.Name, item.Get(attr.Name))
-		}
-		return &CollectionMetrics{Key: key.Item(), Lo: 0, Hi: 1}
 	}
 	return nil
 }
