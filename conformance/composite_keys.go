@@ -345,7 +345,7 @@ func compositeWrongValues(t *testing.T, e *Endpoint) {
 	tb.wantStored(t, item("id", "i"), nil)
 }
 
-// The attributes of the partition key share its 2,048 bytes, and those of the sort key its 1,024.
+// The attributes of the partition key share 2,048 bytes, and the sort key's share 1,024.
 func compositeTooLong(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "id:S", global("long", "a:S,b:S c:S,d:S", "KEYS_ONLY"))
 	const partition, sort = invalid + "Size of hashkey has exceeded the maximum size limit of2048 bytes", invalid + "Aggregated size of all range keys has exceeded the size limit of 1024 bytes"

@@ -25,8 +25,8 @@ import (
 //
 // So a table below half of the limit never reads more than the properties of its files, once for
 // some gigabytes of growth. The factor two covers what files record otherwise than DynamoDB counts.
-// A measured collection is exact: its stripe is locked from the decision to the commit, and whatever
-// removes items counts too. After a restart everything begins anew.
+// A measured collection is exact: its stripe is locked from the decision to the commit, and the reaper
+// and backfills count what they remove. After a restart everything begins anew.
 type collections struct {
 	limit    int64
 	spare    atomic.Int64 // what the whole table can gain; used up: look at the bucket
@@ -61,8 +61,8 @@ func (d *TableDesc) hasLocal() bool {
 // collection returns the part of the key that all items of its collection share.
 func (k Key) collection() string { return k.enc[tablePrefixLen:k.partition] }
 
-// collectionBytes returns what an item adds to its collection: its size, and those of its entries in
-// the local indexes.
+// collectionBytes returns what an item adds to its collection: its size, and the sizes of its
+// entries in the local indexes.
 func (d *TableDesc) collectionBytes(key Key, item dynamo.Item, size int) int64 {
 	for i := range d.Indexes {
 		ix := &d.Indexes[i]

@@ -15,8 +15,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
-// localIndexes gives a table two local indexes, of which one holds all attributes, beside its global
-// one.
+// localIndexes adds two local indexes to a table, one of them with all attributes.
 func localIndexes(td *TableDesc) {
 	for name, projection := range map[string]string{"local keys": "KEYS_ONLY", "local all": "ALL"} {
 		td.Indexes = append(td.Indexes, IndexDesc{
@@ -300,6 +299,34 @@ func TestCollectionsAfterBackfill(t *testing.T) {
 	d.put(tab, item("pk", "a", "sk", 2, "l", 1, "pad", strings.Repeat("x", 90)))
 }
 
+// An import may exceed the limit. Writes then only shrink the collection.
+func TestCollectionsLoad(t *testing.T) {
+	d := openMemory(t, limited(300))
+	desc := TableDesc{Namespace: "default", Name: "events", Key: d.table("like").Desc().Key}
+	localIndexes(&desc)
+	job, err := d.BeginImport(context.Background(), desc, noDetails)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tab, err := d.TableOf(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	big := item("pk", "a", "sk", 1, "l", 1, "pad", strings.Repeat("x", 400))
+	d.load(tab, big)
+	d.endImport(job, tab, true)
+	if d.get(tab, big) == nil {
+		t.Fatal("the import has lost its item")
+	}
+	more := item("pk", "a", "sk", 2)
+	if err := d.try(d.writeOf(tab, more, more)); err != ErrCollectionFull {
+		t.Errorf("a further item: %v", err)
+	}
+	d.delete(tab, big)
+	d.put(tab, more)
+	d.wantMeasured(tab)
+}
+
 // Tables without local indexes have no limit, and neither has a collection of another table or key.
 func TestCollectionsApart(t *testing.T) {
 	d := openMemory(t, limited(200))
@@ -334,8 +361,8 @@ func TestCollectionsApart(t *testing.T) {
 	}
 }
 
-// A table below half of the limit measures nothing, whatever it writes; and beside a large
-// collection, only buckets that may hold one are measured. After a restart the limit holds on.
+// A table below half of the limit measures nothing. In a larger one, only the collection that grows
+// is measured. After a restart the limit holds on.
 func TestCollectionsMeasureLittle(t *testing.T) {
 	dir := newDirectory()
 	o := dir.options()

@@ -80,7 +80,7 @@ func TestItemCollectionSizeLimit(t *testing.T) {
 	d.put(music, song("d", 400))
 }
 
-// The entries of local indexes count, and those of global ones do not.
+// The entries of local indexes count, and entries of global ones do not.
 func TestItemCollectionCountsLocalEntries(t *testing.T) {
 	d := openLimited(t, 100)
 	music := d.music()

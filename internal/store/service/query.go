@@ -182,8 +182,8 @@ const (
 	sortKeyMax      = 1024
 )
 
-// checkKeySizes refuses conditions with values that are too long for a key. The attributes of a
-// partition key share one limit, and so do those of a sort key.
+// checkKeySizes refuses conditions with values that are too long for a key. All attributes of
+// a partition key share one limit, as do all of a sort key.
 func checkKeySizes(r expr.KeyRange) error {
 	size := 0
 	for _, v := range r.Partition {
