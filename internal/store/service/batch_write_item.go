@@ -40,8 +40,8 @@ func (s *Service) BatchWriteItem(ctx context.Context, in *BatchWriteItemInput) (
 	return out, nil
 }
 
-// batchOutcome returns the API's error for a batch that was not applied: the one of its first refused
-// write.
+// batchOutcome returns the API's error for a batch that was not applied, by its first refused write if
+// there is any.
 func batchOutcome(actions []*action, err error) error {
 	for _, a := range actions {
 		if a.write.Err != nil {
