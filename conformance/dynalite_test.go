@@ -26,6 +26,7 @@ var dynaliteKnown = map[string]string{
 	"TransactGetItems":    notServed,
 	"TransactWriteItems":  notServed,
 	"UpdateTimeToLive":    notServed,
+	"WarmThroughput":      notServed,
 
 	"AttributeValues/NestingAbsurd":   "the process dies",
 	"Protocol/DeepJSON":               "the process dies",

@@ -204,6 +204,7 @@ var tableGroups = []group{
 	{"DeleteTable", deleteTableChecks},
 	{"UpdateTable", updateTableChecks},
 	{"IndexChanges", indexChangeChecks},
+	{"WarmThroughput", warmThroughputChecks},
 	{"UpdateTimeToLive", updateTimeToLiveChecks},
 	{"TagResource", tagResourceChecks},
 	{"ResourcePolicy", resourcePolicyChecks},

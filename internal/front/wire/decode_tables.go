@@ -39,7 +39,7 @@ func decodeCreateTable(d *decoder, in *service.CreateTableInput) {
 		{"TableClass", &in.TableClass},
 		{"DeletionProtectionEnabled", &in.DeletionProtection},
 		{"SSESpecification", func() { in.SSEEnabled = d.sseEnabled() }},
-		{"WarmThroughput", func() { in.Warm = true; d.Skip() }},
+		{"WarmThroughput", &in.Warm},
 	})
 }
 
@@ -62,12 +62,13 @@ func decodeUpdateTable(d *decoder, in *service.UpdateTableInput) {
 		{"TableClass", &in.TableClass},
 		{"DeletionProtectionEnabled", &in.DeletionProtection},
 		{"SSESpecification", func() { in.SSEEnabled = d.sseEnabled() }},
+		{"WarmThroughput", &in.Warm},
 	}, unsupported...)
 }
 
 // unsupportedMembers are the members of UpdateTable that the service refuses by their names.
 var unsupportedMembers = []string{
-	"ReplicaUpdates", "MultiRegionConsistency", "GlobalTableWitnessUpdates", "GlobalTableSettingsReplicationMode", "WarmThroughput",
+	"ReplicaUpdates", "MultiRegionConsistency", "GlobalTableWitnessUpdates", "GlobalTableSettingsReplicationMode",
 }
 
 // readStructure is readMember for the structures that describe tables.
@@ -85,6 +86,8 @@ func (d *decoder) readStructure(into any) {
 		*v = structure(d, "ProvisionedThroughput", decodeThroughput)
 	case **service.OnDemandThroughput:
 		*v = structure(d, "OnDemandThroughput", decodeOnDemandThroughput)
+	case **service.WarmThroughput:
+		*v = structure(d, "WarmThroughput", decodeWarmThroughput)
 	case **service.StreamSpec:
 		*v = structure(d, "StreamSpecification", decodeStreamSpec)
 	default:
@@ -110,6 +113,10 @@ func decodeOnDemandThroughput(d *decoder, t *service.OnDemandThroughput) {
 	d.read(members{{"MaxReadRequestUnits", d.long(&t.MaxRead)}, {"MaxWriteRequestUnits", d.long(&t.MaxWrite)}})
 }
 
+func decodeWarmThroughput(d *decoder, t *service.WarmThroughput) {
+	d.read(members{{"ReadUnitsPerSecond", d.long(&t.Read)}, {"WriteUnitsPerSecond", d.long(&t.Write)}})
+}
+
 func decodeIndexSpec(d *decoder, x *service.IndexSpec) {
 	d.read(members{
 		{"IndexName", &x.IndexName},
@@ -117,7 +124,7 @@ func decodeIndexSpec(d *decoder, x *service.IndexSpec) {
 		{"Projection", func() { decodeProjection(d, &x.Projection) }},
 		{"ProvisionedThroughput", &x.Throughput},
 		{"OnDemandThroughput", &x.OnDemand},
-		{"WarmThroughput", func() { x.Warm = true; d.Skip() }},
+		{"WarmThroughput", &x.Warm},
 	})
 }
 
@@ -150,14 +157,21 @@ func decodeIndexUpdate(d *decoder, u *service.IndexUpdate) {
 		}},
 		{"Update", func() {
 			u.Actions++
-			if d.Struct("UpdateGlobalSecondaryIndexAction") {
-				d.read(members{{"IndexName", &u.UpdateName}, {"ProvisionedThroughput", &u.Update}})
-			}
+			u.Update = structure(d, "UpdateGlobalSecondaryIndexAction", decodeIndexThroughput)
 		}},
 		{"Delete", func() {
 			u.Actions++
 			u.Delete = structure(d, "DeleteGlobalSecondaryIndexAction", decodeIndexName)
 		}},
+	})
+}
+
+func decodeIndexThroughput(d *decoder, t *service.IndexThroughput) {
+	d.read(members{
+		{"IndexName", &t.IndexName},
+		{"ProvisionedThroughput", &t.Throughput},
+		{"OnDemandThroughput", &t.OnDemand},
+		{"WarmThroughput", &t.Warm},
 	})
 }
 

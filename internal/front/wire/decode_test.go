@@ -258,11 +258,11 @@ func TestDecodeCreateTable(t *testing.T) {
 			Local: []service.IndexSpec{{IndexName: text("L"), KeySchema: []service.KeySchemaElement{},
 				Projection: service.ProjectionSpec{Present: true, Type: text("INCLUDE"), NonKey: []string{"a"}}}},
 			Global: []service.IndexSpec{{IndexName: text("G"), Projection: service.ProjectionSpec{Present: true},
-				Throughput: &service.Throughput{Read: service.Some[int64](1)}, OnDemand: &service.OnDemandThroughput{MaxRead: service.Some[int64](-1)}, Warm: true}},
+				Throughput: &service.Throughput{Read: service.Some[int64](1)}, OnDemand: &service.OnDemandThroughput{MaxRead: service.Some[int64](-1)}, Warm: &service.WarmThroughput{Read: service.Some[int64](1)}}},
 			Stream: &service.StreamSpec{Enabled: service.Some(true), ViewType: text("KEYS_ONLY")},
 			Tags:   []service.Tag{{Key: text("a"), Value: text("b")}}, TableClass: text("STANDARD"),
 			DeletionProtection: service.Some(true), SSEEnabled: service.Some(true),
-			OnDemand: &service.OnDemandThroughput{MaxWrite: service.Some[int64](7)}, Warm: true,
+			OnDemand: &service.OnDemandThroughput{MaxWrite: service.Some[int64](7)}, Warm: &service.WarmThroughput{},
 		})
 }
 
@@ -270,16 +270,17 @@ func TestDecodeUpdateTable(t *testing.T) {
 	index := text("G")
 	want(t, decodeAs(t, decodeUpdateTable, `{"TableName":"T","AttributeDefinitions":[],"BillingMode":"PAY_PER_REQUEST",
 		"StreamSpecification":{"StreamEnabled":false},"DeletionProtectionEnabled":false,"TableClass":"X","SSESpecification":{},
-		"GlobalSecondaryIndexUpdates":[{"Create":{"IndexName":"G"}},{"Update":{"IndexName":"G","ProvisionedThroughput":{}},"Delete":{"IndexName":"G"}},{}],
+		"GlobalSecondaryIndexUpdates":[{"Create":{"IndexName":"G"}},{"Update":{"IndexName":"G","ProvisionedThroughput":{},"OnDemandThroughput":{},"WarmThroughput":{"WriteUnitsPerSecond":2}},"Delete":{"IndexName":"G"}},{}],
 		"ReplicaUpdates":[],"WarmThroughput":{"ReadUnitsPerSecond":1},"MultiRegionConsistency":null}`),
 		service.UpdateTableInput{
 			TableName: text("T"), Attributes: []service.AttributeDefinition{}, BillingMode: text("PAY_PER_REQUEST"),
 			Stream: &service.StreamSpec{Enabled: service.Some(false)}, DeletionProtection: service.Some(false), TableClass: text("X"),
 			GlobalUpdates: []service.IndexUpdate{
 				{Create: &service.IndexSpec{IndexName: index}, Actions: 1},
-				{UpdateName: index, Update: &service.Throughput{}, Delete: &index, Actions: 2}, {},
+				{Update: &service.IndexThroughput{IndexName: index, Throughput: &service.Throughput{}, OnDemand: &service.OnDemandThroughput{}, Warm: &service.WarmThroughput{Write: service.Some[int64](2)}}, Delete: &index, Actions: 2}, {},
 			},
-			OtherMembers: []string{"ReplicaUpdates", "WarmThroughput"},
+			Warm:         &service.WarmThroughput{Read: service.Some[int64](1)},
+			OtherMembers: []string{"ReplicaUpdates"},
 		})
 }
 

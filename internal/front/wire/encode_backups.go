@@ -54,6 +54,7 @@ func encodeSourceFeatures(w *writer, b *service.BackupDescription) {
 		objects(w.name("GlobalSecondaryIndexes"), b.Source.Global, func(w *writer, x *service.IndexDescription) {
 			encodeIndexInfo(w, x)
 			encodeSourceUnits(w, x.Read, x.Write)
+			encodeOnDemand(w, x.OnDemand)
 		})
 	}
 	if b.Source.StreamViewType != "" {

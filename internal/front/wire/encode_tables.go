@@ -72,6 +72,18 @@ func encodeBilling(w *writer, t *service.TableDescription) {
 		w.endObject()
 	}
 	encodeOnDemand(w, t.OnDemand)
+	encodeWarm(w, t.Warm)
+}
+
+func encodeWarm(w *writer, t service.WarmDescription) {
+	if t.Status == "" {
+		return
+	}
+	w.name("WarmThroughput").beginObject()
+	w.name("ReadUnitsPerSecond").integer(t.Read)
+	w.name("WriteUnitsPerSecond").integer(t.Write)
+	w.name("Status").text(t.Status)
+	w.endObject()
 }
 
 // encodeOnDemand writes the maximum throughput, if there is one.
@@ -120,6 +132,8 @@ func encodeIndex(w *writer, x *service.IndexDescription) {
 		w.name("ReadCapacityUnits").integer(x.Read)
 		w.name("WriteCapacityUnits").integer(x.Write)
 		w.endObject()
+		encodeOnDemand(w, x.OnDemand)
+		encodeWarm(w, x.Warm)
 	}
 	w.name("IndexSizeBytes").integer(x.SizeBytes)
 	w.name("ItemCount").integer(x.ItemCount)

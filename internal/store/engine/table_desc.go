@@ -63,6 +63,9 @@ type IndexDesc struct {
 	Projection Projection
 	Read       int64 // throughput as the API shows it
 	Write      int64
+	MaxRead    int64 `json:",omitzero"` // OnDemandThroughput; 0: not set
+	MaxWrite   int64 `json:",omitzero"`
+	Warm       Warm  `json:",omitzero"`
 	Created    Instant
 	Building   bool   // existing items may lack their entries, so reads are refused
 	Units      *Units `json:"-"` // as for the table
@@ -104,6 +107,10 @@ type StreamSpec struct {
 	Shards int `json:",omitzero"`
 }
 
+// Warm is the WarmThroughput of a table or index in units a second, as far as it is more than what
+// its billing mode and its throughput imply. It only grows.
+type Warm struct{ Read, Write int64 }
+
 // APIDesc holds the settings of a table that the API shows and the engine ignores.
 type APIDesc struct {
 	OnDemand           bool
@@ -119,4 +126,5 @@ type APIDesc struct {
 	SSEEnabled         bool
 	Tags               map[string]string
 	Policy             ResourcePolicy `json:",omitzero"`
+	Warm               Warm           `json:",omitzero"`
 }

@@ -318,6 +318,7 @@ type AttributeDefinition struct{ Name, Type Opt[string] }
 type KeySchemaElement struct{ Name, Type Opt[string] }
 type Throughput struct{ Read, Write Opt[int64] }
 type OnDemandThroughput struct{ MaxRead, MaxWrite Opt[int64] }
+type WarmThroughput struct{ Read, Write Opt[int64] } // in units a second
 
 type ProjectionSpec struct {
 	Type    Opt[string]
@@ -331,7 +332,7 @@ type IndexSpec struct {
 	Projection ProjectionSpec
 	Throughput *Throughput // global indexes only
 	OnDemand   *OnDemandThroughput
-	Warm       bool // WarmThroughput is present
+	Warm       *WarmThroughput
 }
 
 type StreamSpec struct {
@@ -342,7 +343,6 @@ type StreamSpec struct {
 type Tag struct{ Key, Value Opt[string] }
 
 type CreateTableInput struct {
-	Warm               bool // WarmThroughput is present
 	TableName          Opt[string]
 	Attributes         []AttributeDefinition // nil when absent
 	KeySchema          []KeySchemaElement
@@ -350,6 +350,7 @@ type CreateTableInput struct {
 	BillingMode        Opt[string]
 	Throughput         *Throughput
 	OnDemand           *OnDemandThroughput
+	Warm               *WarmThroughput
 	Stream             *StreamSpec
 	Tags               []Tag
 	Policy             PolicyArg
@@ -361,11 +362,18 @@ type CreateTableInput struct {
 // IndexUpdate is one entry of GlobalSecondaryIndexUpdates; exactly one of Create, Update and Delete
 // must be present.
 type IndexUpdate struct {
-	Create     *IndexSpec
-	Delete     *Opt[string] // IndexName
-	UpdateName Opt[string]  // IndexName of Update
-	Update     *Throughput  // of Update; nil also if a present Update has none
-	Actions    int          // the number of Create, Update and Delete members present
+	Create  *IndexSpec
+	Delete  *Opt[string] // IndexName
+	Update  *IndexThroughput
+	Actions int // the number of Create, Update and Delete members present
+}
+
+// IndexThroughput is the Update of an [IndexUpdate]: new settings of a global index.
+type IndexThroughput struct {
+	IndexName  Opt[string]
+	Throughput *Throughput
+	OnDemand   *OnDemandThroughput
+	Warm       *WarmThroughput
 }
 
 type UpdateTableInput struct {
@@ -374,6 +382,7 @@ type UpdateTableInput struct {
 	BillingMode        Opt[string]
 	Throughput         *Throughput
 	OnDemand           *OnDemandThroughput
+	Warm               *WarmThroughput
 	Stream             *StreamSpec
 	GlobalUpdates      []IndexUpdate
 	TableClass         Opt[string]
@@ -480,6 +489,7 @@ type TableDescription struct {
 	LastIncrease           time.Time // zero: never
 	LastDecrease           time.Time
 	OnDemand               *OnDemandThroughput
+	Warm                   WarmDescription
 	Local, Global          []IndexDescription
 	StreamViewType         string // empty: no stream enabled
 	StreamARN, StreamLabel string // of the latest stream, enabled or not
@@ -496,7 +506,16 @@ type IndexDescription struct {
 	NonKey               []string
 	ItemCount, SizeBytes int64
 	Read, Write          int64
+	OnDemand             *OnDemandThroughput
+	Warm                 WarmDescription // global indexes only
 	Backfilling          Opt[bool]
+}
+
+// WarmDescription is the throughput that a table or index serves at once, in units a second. Status
+// is ACTIVE, or UPDATING while it grows; empty: not shown.
+type WarmDescription struct {
+	Read, Write int64
+	Status      string
 }
 
 type ListTablesInput struct {

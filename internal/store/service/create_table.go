@@ -69,13 +69,14 @@ func apiDesc(in *CreateTableInput, kinds map[string]dynamo.Kind, now engine.Inst
 		SSEEnabled:         in.SSEEnabled.V,
 		Tags:               tagMap(nil, in.Tags),
 		Policy:             engine.ResourcePolicy{Text: in.Policy.Text.V},
+		Warm:               newWarm(in.Warm),
 	}
 	for _, def := range in.Attributes {
 		a.Definitions = append(a.Definitions, engine.KeyAttr{Name: def.Name.V, Kind: kinds[def.Name.V]})
 	}
 	if in.BillingMode.V == billingOnDemand {
 		a.OnDemand, a.OnDemandSince = true, now
-		setOnDemandMaximum(&a, in.OnDemand)
+		setOnDemandMaximum(&a.MaxRead, &a.MaxWrite, in.OnDemand)
 	} else {
 		a.Read, a.Write = in.Throughput.Read.V, in.Throughput.Write.V
 	}
@@ -110,7 +111,9 @@ func indexDesc(ix *IndexSpec, global bool, kinds map[string]dynamo.Kind) engine.
 		Global:     global,
 		Key:        keySchema(ix.KeySchema, kinds),
 		Projection: engine.Projection{Type: ix.Projection.Type.V, NonKey: ix.Projection.NonKey},
+		Warm:       newWarm(ix.Warm),
 	}
+	setOnDemandMaximum(&d.MaxRead, &d.MaxWrite, ix.OnDemand)
 	if ix.Throughput != nil {
 		d.Read, d.Write = ix.Throughput.Read.V, ix.Throughput.Write.V
 	}

@@ -34,22 +34,13 @@ func checkCreateTable(in *CreateTableInput) error {
 // checkNewTable checks the rules of a new table, in AWS's order.
 func checkNewTable(in *CreateTableInput) error {
 	checks := []func(*CreateTableInput) error{
-		checkCreateServed, checkTableClass, checkBilling, checkTableKey, checkLocalIndexes, checkGlobalIndexes,
+		checkTableClass, checkBilling, checkTableKey, checkLocalIndexes, checkGlobalIndexes,
 		checkDefinitionsUsed, checkCreateStream, checkCreateTags, checkCreatePolicy,
 	}
 	for _, check := range checks {
 		if err := check(in); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// checkCreateServed refuses WarmThroughput, as UpdateTable does: no table is throttled here, and
-// nothing would show the setting.
-func checkCreateServed(in *CreateTableInput) error {
-	if in.Warm || slices.ContainsFunc(in.Global, func(x IndexSpec) bool { return x.Warm }) {
-		return notServed("CreateTable with WarmThroughput")
 	}
 	return nil
 }
@@ -163,7 +154,10 @@ func checkBilling(in *CreateTableInput) error {
 		if in.Throughput != nil {
 			return invalid(msgThroughputOnDemand)
 		}
-		return onDemandRange(in.OnDemand)
+		if err := onDemandRange("table", in.OnDemand); err != nil {
+			return err
+		}
+		return checkTableWarm(in)
 	}
 	if in.Throughput == nil {
 		return invalid(invalidValues + "ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED")
@@ -171,7 +165,17 @@ func checkBilling(in *CreateTableInput) error {
 	if member := onDemandMember(in.OnDemand); member != "" {
 		return invalid(invalidValues + member + " for OnDemandThroughput cannot be specified when table BillingMode is PROVISIONED.")
 	}
-	return throughputRange(in.Throughput)
+	if err := throughputRange(in.Throughput); err != nil {
+		return err
+	}
+	return checkTableWarm(in)
+}
+
+func checkTableWarm(in *CreateTableInput) error {
+	if err := checkWarmPresent("table", in.Warm); err != nil {
+		return err
+	}
+	return checkNewWarm("table", in.Warm, in.Throughput)
 }
 
 func throughputRange(t *Throughput) error {
@@ -197,18 +201,30 @@ func onDemandMember(o *OnDemandThroughput) string {
 	return ""
 }
 
-// onDemandRange checks the maxima of an on-demand table; -1 means none.
-func onDemandRange(o *OnDemandThroughput) error {
+// onDemandRange checks the maxima of an on-demand table or its index; -1 means none. owner is the
+// table or index in messages.
+func onDemandRange(owner string, o *OnDemandThroughput) error {
 	if o == nil {
 		return nil
 	}
 	if o.MaxRead.Set && o.MaxRead.V < 1 && o.MaxRead.V != -1 {
-		return invalid(invalidValues + "Requested MaxReadRequestUnits for OnDemandThroughput for table is outside of valid range")
+		return invalid(invalidValues + "Requested MaxReadRequestUnits for OnDemandThroughput for " + owner + " is outside of valid range")
 	}
 	if o.MaxWrite.Set && o.MaxWrite.V < 1 && o.MaxWrite.V != -1 {
-		return invalid(invalidValues + "Requested MaxWriteRequestUnits for OnDemandThroughput for table is outside of valid range")
+		return invalid(invalidValues + "Requested MaxWriteRequestUnits for OnDemandThroughput for " + owner + " is outside of valid range")
 	}
 	return nil
+}
+
+// maximumOwner is an index in the messages about its OnDemandThroughput.
+func maximumOwner(index string) string { return "index : " + index }
+
+// checkIndexMaximum checks the OnDemandThroughput of an index against the billing mode of its table.
+func checkIndexMaximum(index string, o *OnDemandThroughput, onDemand bool) error {
+	if member := onDemandMember(o); member != "" && !onDemand {
+		return invalid(invalidValues + member + " for OnDemandThroughput for " + maximumOwner(index) + " cannot be specified when table BillingMode is PROVISIONED.")
+	}
+	return onDemandRange(maximumOwner(index), o)
 }
 
 // checkTableKey checks the table's key schema against the attribute definitions.

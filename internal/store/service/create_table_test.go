@@ -78,8 +78,6 @@ func TestCreateTableValidation(t *testing.T) {
 			"Invalid KeySchema: The first KeySchemaElement is not a HASH key type"},
 		{"hash second", func(in *CreateTableInput) { in.KeySchema[1].Type = Some("HASH") },
 			"Invalid KeySchema: The second KeySchemaElement is not a RANGE key type"},
-		{"warm table", func(in *CreateTableInput) { in.Warm = true }, "mayfly does not support CreateTable with WarmThroughput yet"},
-		{"warm index", func(in *CreateTableInput) { in.Global[0].Warm = true }, "mayfly does not support CreateTable with WarmThroughput yet"},
 		{"unused definition", func(in *CreateTableInput) { in.Local, in.Global = nil, nil },
 			p + "Number of attributes in KeySchema does not exactly match number of attributes defined in AttributeDefinitions"},
 		{"unused definition with indexes", func(in *CreateTableInput) { in.Global = nil },

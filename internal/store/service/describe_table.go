@@ -95,14 +95,21 @@ func (s *Service) describeBilling(out *TableDescription, a *engine.APIDesc) {
 	if sameDay(a.LastDecrease, s.engine.Now()) {
 		out.Decreases = a.Decreases
 	}
+	out.Warm = describeWarm(tableWarm(a))
 	if !a.OnDemand {
 		return
 	}
 	out.BillingMode = billingOnDemand
 	out.OnDemandSince = a.OnDemandSince.Time()
-	if a.MaxRead != 0 || a.MaxWrite != 0 {
-		out.OnDemand = &OnDemandThroughput{MaxRead: maximum(a.MaxRead), MaxWrite: maximum(a.MaxWrite)}
+	out.OnDemand = maxima(a.MaxRead, a.MaxWrite)
+}
+
+// maxima returns the OnDemandThroughput of a table or index, or nil if it has none.
+func maxima(read, write int64) *OnDemandThroughput {
+	if read == 0 && write == 0 {
+		return nil
 	}
+	return &OnDemandThroughput{MaxRead: maximum(read), MaxWrite: maximum(write)}
 }
 
 // maximum returns an on-demand maximum as the API shows it: -1 if it is not set.
@@ -124,6 +131,10 @@ func (s *Service) describeIndex(d *engine.TableDesc, ix *engine.IndexDesc, stats
 		SizeBytes:      stats.Indexes[ix.Name].Bytes,
 		Read:           ix.Read,
 		Write:          ix.Write,
+		OnDemand:       maxima(ix.MaxRead, ix.MaxWrite),
+	}
+	if ix.Global {
+		out.Warm = describeWarm(indexWarm(d.API.OnDemand, ix))
 	}
 	switch {
 	case d.Restore.Running && ix.Global:

@@ -59,6 +59,11 @@ func checkProjection(p *ProjectionSpec) error {
 	case p.NonKey == nil && p.Type.V == projectionInclude:
 		return invalid(invalidValues + "ProjectionType is INCLUDE, but NonKeyAttributes is not specified")
 	}
+	for i, name := range p.NonKey {
+		if slices.Contains(p.NonKey[:i], name) {
+			return invalid(invalidValues + "Duplicate element in NonKeyAttributes: " + name)
+		}
+	}
 	return nil
 }
 
@@ -110,9 +115,23 @@ func checkGlobalIndex(ix *IndexSpec, onDemand bool, defined []string) error {
 	case !onDemand && ix.Throughput == nil:
 		return invalid(invalidValues + "ProvisionedThroughput is not specified for index: " + ix.IndexName.V)
 	case !onDemand:
-		return throughputRange(ix.Throughput)
+		if err := throughputRange(ix.Throughput); err != nil {
+			return err
+		}
 	}
-	return nil
+	return checkIndexCapacity(ix, onDemand)
+}
+
+// checkIndexCapacity checks the further throughput of a new global index.
+func checkIndexCapacity(ix *IndexSpec, onDemand bool) error {
+	name := ix.IndexName.V
+	if err := checkIndexMaximum(name, ix.OnDemand, onDemand); err != nil {
+		return err
+	}
+	if err := checkWarmPresent("index: "+name, ix.Warm); err != nil {
+		return err
+	}
+	return checkNewWarm(warmOwner(name), ix.Warm, ix.Throughput)
 }
 
 func checkProjectedCount(in *CreateTableInput) error {

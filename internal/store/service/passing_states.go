@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
+	"github.com/mayflydb/mayfly/internal/store/engine"
 )
 
 // passingStates shows the states that a table has at AWS while a change of it is in progress. Here
@@ -29,6 +30,8 @@ type passingState struct {
 	indexes []string           // the global indexes that are CREATING
 	removed []IndexDescription // the global indexes that are DELETING
 	gone    *TableDescription  // of a table that is DELETING
+	// the warm throughput, before it grew, of the global indexes that are warming, and under "" of the table
+	warming map[string]engine.Warm
 }
 
 // begin starts the state of a table after a change.
@@ -93,6 +96,7 @@ func (p *passingStates) checkSettled(table string) error {
 // show applies the present state of a table to its description.
 func (p *passingStates) show(out *TableDescription) {
 	s := p.of(out.TableName)
+	showWarming(out, s.warming)
 	if s.status == "" {
 		return
 	}
@@ -117,9 +121,9 @@ func (p *passingStates) created(out *TableDescription) {
 }
 
 // updated begins the state of a table that UpdateTable has changed. The answer already shows its
-// indexes that are CREATING or DELETING.
-func (p *passingStates) updated(out *TableDescription) {
-	s := passingState{status: statusUpdating}
+// indexes that are CREATING or DELETING, and those that are warming.
+func (p *passingStates) updated(out *TableDescription, warming map[string]engine.Warm) {
+	s := passingState{status: statusUpdating, warming: warming}
 	for _, ix := range out.Global {
 		switch ix.Status {
 		case statusCreating:

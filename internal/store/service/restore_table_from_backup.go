@@ -94,12 +94,12 @@ func restoreBilling(a, from *engine.APIDesc, in *RestoreTableInput, now engine.I
 		if in.Throughput != nil {
 			return invalid(msgThroughputOnDemand)
 		}
-		if err := onDemandRange(in.OnDemand); err != nil {
+		if err := onDemandRange("table", in.OnDemand); err != nil {
 			return err
 		}
 		a.OnDemandSince = now
 		a.MaxRead, a.MaxWrite = from.MaxRead, from.MaxWrite
-		setOnDemandMaximum(a, in.OnDemand)
+		setOnDemandMaximum(&a.MaxRead, &a.MaxWrite, in.OnDemand)
 		return nil
 	}
 	if member := onDemandMember(in.OnDemand); member != "" {
@@ -134,11 +134,11 @@ func restoredIndexes(from *engine.TableDesc, in *RestoreTableInput, onDemand boo
 			continue
 		}
 		if ix.Global {
-			var throughput *Throughput
+			var override IndexSpec
 			if at >= 0 {
-				throughput = list[at].Throughput
+				override = list[at]
 			}
-			if err := restoreIndexThroughput(&ix, throughput, onDemand); err != nil {
+			if err := restoreIndexThroughput(&ix, &override, onDemand); err != nil {
 				return nil, err
 			}
 		}
@@ -148,19 +148,37 @@ func restoredIndexes(from *engine.TableDesc, in *RestoreTableInput, onDemand boo
 }
 
 // restoreIndexThroughput sets a global index's throughput from the request, or else from the backup.
-func restoreIndexThroughput(ix *engine.IndexDesc, t *Throughput, onDemand bool) error {
-	switch {
+// The warm throughput of the backup's index is not restored.
+func restoreIndexThroughput(ix *engine.IndexDesc, override *IndexSpec, onDemand bool) error {
+	if err := checkIndexMaximum(ix.Name, override.OnDemand, onDemand); err != nil {
+		return err
+	}
+	if !onDemand {
+		ix.MaxRead, ix.MaxWrite = 0, 0
+	}
+	setOnDemandMaximum(&ix.MaxRead, &ix.MaxWrite, override.OnDemand)
+	if err := checkWarmPresent("index: "+ix.Name, override.Warm); err != nil {
+		return err
+	}
+	ix.Warm = newWarm(override.Warm)
+	switch t := override.Throughput; {
 	case onDemand && t != nil:
 		return invalid(invalidValues + "ProvisionedThroughput should not be specified for index: " + ix.Name + " when BillingMode is PAY_PER_REQUEST")
 	case onDemand:
 		ix.Read, ix.Write = 0, 0
 	case t != nil:
 		ix.Read, ix.Write = t.Read.V, t.Write.V
-		return throughputRange(t)
+		if err := throughputRange(t); err != nil {
+			return err
+		}
 	case ix.Read == 0: // the backup's table was on demand
 		return invalid(invalidValues + "ProvisionedThroughput is not specified for index: " + ix.Name)
 	}
-	return nil
+	var of *Throughput
+	if !onDemand {
+		of = &Throughput{Read: Some(ix.Read), Write: Some(ix.Write)}
+	}
+	return checkNewWarm(warmOwner(ix.Name), override.Warm, of)
 }
 
 // overridesExist checks that each index of the request is one of the backup, with the same key and

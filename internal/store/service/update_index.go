@@ -18,8 +18,10 @@ func (u *IndexUpdate) indexName() string {
 		return u.Create.IndexName.V
 	case u.Delete != nil:
 		return u.Delete.V
+	case u.Update != nil:
+		return u.Update.IndexName.V
 	default:
-		return u.UpdateName.V
+		return ""
 	}
 }
 
@@ -47,7 +49,7 @@ func checkIndexUpdates(in *UpdateTableInput) error {
 			return invalid(invalidValues + "Only one global secondary index update per index is allowed simultaneously. Index: " + u.indexName())
 		}
 		if u.Update != nil {
-			if err := throughputRange(u.Update); err != nil {
+			if err := checkWarmPresent("index: "+u.indexName(), u.Update.Warm); err != nil {
 				return err
 			}
 		}
@@ -160,9 +162,11 @@ func checkNewIndex(spec *IndexSpec, given []AttributeDefinition, onDemand bool) 
 	case !onDemand && spec.Throughput == nil:
 		return invalid(invalidValues + "Both ReadCapacityUnits and WriteCapacityUnits must be specified for index: " + spec.IndexName.V)
 	case !onDemand:
-		return throughputRange(spec.Throughput)
+		if err := throughputRange(spec.Throughput); err != nil {
+			return err
+		}
 	}
-	return nil
+	return checkIndexCapacity(spec, onDemand)
 }
 
 func removeIndex(d *engine.TableDesc, name string) error {
@@ -173,19 +177,37 @@ func removeIndex(d *engine.TableDesc, name string) error {
 	return nil
 }
 
+// changeIndexThroughput changes an index's throughput, maxima or warm throughput.
 func changeIndexThroughput(d *engine.TableDesc, u *IndexUpdate) error {
 	ix, err := globalIndex(d, u.indexName(), "update")
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case d.API.OnDemand:
+	}
+	in := u.Update
+	other := onDemandMember(in.OnDemand) != "" || in.Warm != nil
+	switch {
+	case d.API.OnDemand && (in.Throughput != nil || !other):
 		return invalid(invalidValues + "The only Updates for index: " + ix.Name +
 			" when TableThroughputMode is PAY_PER_REQUEST can be to OnDemandThroughput, WarmThroughput")
-	case ix.Read == u.Update.Read.V && ix.Write == u.Update.Write.V:
-		return sameThroughput("the index "+ix.Name, ix.Read, ix.Write)
+	case in.Throughput == nil && !other:
+		return invalid(invalidValues + "Both ReadCapacityUnits and WriteCapacityUnits must be specified for index: " + ix.Name)
 	}
-	ix.Read, ix.Write = u.Update.Read.V, u.Update.Write.V
-	return nil
+	if err := checkIndexMaximum(ix.Name, in.OnDemand, d.API.OnDemand); err != nil {
+		return err
+	}
+	if in.Throughput != nil {
+		if err := throughputRange(in.Throughput); err != nil {
+			return err
+		}
+		read, write := in.Throughput.Read.V, in.Throughput.Write.V
+		if ix.Read == read && ix.Write == write {
+			return sameThroughput("the index "+ix.Name, ix.Read, ix.Write)
+		}
+		ix.Read, ix.Write = read, write
+	}
+	setOnDemandMaximum(&ix.MaxRead, &ix.MaxWrite, in.OnDemand)
+	ix.Warm = indexWarm(d.API.OnDemand, ix)
+	return raiseWarm(warmOwner(ix.Name), &ix.Warm, in.Warm)
 }
 
 // globalIndex returns a global index; do names the wanted change in the error for a missing one.

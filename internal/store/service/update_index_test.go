@@ -22,6 +22,11 @@ func dropIndex(name string) UpdateTableInput {
 
 func deletion(name string) IndexUpdate { return IndexUpdate{Delete: new(Some(name)), Actions: 1} }
 
+// reprovision returns a change of a global index's throughput.
+func reprovision(name string, t *Throughput) IndexUpdate {
+	return IndexUpdate{Update: &IndexThroughput{IndexName: Some(name), Throughput: t}, Actions: 1}
+}
+
 // build runs the engine's background work, which does not run by itself in these tests.
 func (d *db) build() {
 	d.t.Helper()
@@ -175,7 +180,7 @@ func TestUpdateTableIndexRefused(t *testing.T) {
 		{"no entries", UpdateTableInput{GlobalUpdates: []IndexUpdate{}, BillingMode: Some("PAY_PER_REQUEST")}, "",
 			p + "List of GlobalSecondaryIndexUpdates is empty"},
 		{"no entries alone", UpdateTableInput{GlobalUpdates: []IndexUpdate{}}, "", msgNothingToUpdate},
-		{"one index twice", UpdateTableInput{GlobalUpdates: []IndexUpdate{deletion("byGenre"), {UpdateName: Some("byGenre"), Update: units(1, 1), Actions: 1}}}, "",
+		{"one index twice", UpdateTableInput{GlobalUpdates: []IndexUpdate{deletion("byGenre"), reprovision("byGenre", units(1, 1))}}, "",
 			p + "Only one global secondary index update per index is allowed simultaneously. Index: byGenre"},
 		{"removed and added", change(adding(index("byGenre", "ALL", "genre"), "genre:S"), func(in *UpdateTableInput) {
 			in.GlobalUpdates = append(in.GlobalUpdates, deletion("byGenre"))
@@ -198,7 +203,7 @@ func TestUpdateTableIndexRefused(t *testing.T) {
 		{"projection", adding(include(byLabel, "x"), "label:S"), "", p + "ProjectionType is ALL, but NonKeyAttributes is specified"},
 		{"throughput on demand", adding(withThroughput(byLabel), "label:S"), "",
 			p + "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified for index: byLabel when BillingMode is PAY_PER_REQUEST"},
-		{"new throughput on demand", UpdateTableInput{GlobalUpdates: []IndexUpdate{{UpdateName: Some("byGenre"), Update: units(1, 1), Actions: 1}}}, "",
+		{"new throughput on demand", UpdateTableInput{GlobalUpdates: []IndexUpdate{reprovision("byGenre", units(1, 1))}}, "",
 			p + "The only Updates for index: byGenre when TableThroughputMode is PAY_PER_REQUEST can be to OnDemandThroughput, WarmThroughput"},
 		{"two added", change(adding(byLabel, "label:S"), func(in *UpdateTableInput) {
 			in.GlobalUpdates = append(in.GlobalUpdates, IndexUpdate{Create: new(index("more", "ALL", "label")), Actions: 1})
@@ -208,7 +213,7 @@ func TestUpdateTableIndexRefused(t *testing.T) {
 		}), dynamo.CodeLimitExceeded, msgOneIndex},
 		{"unknown", dropIndex("none"), dynamo.CodeResourceNotFound, "Requested resource not found: Index none for table Music"},
 		{"local index removed", dropIndex("byYear"), "", "Cannot delete an index that is not a GlobalSecondaryIndex: byYear"},
-		{"local index updated", UpdateTableInput{GlobalUpdates: []IndexUpdate{{UpdateName: Some("byYear"), Update: units(1, 1), Actions: 1}}}, "",
+		{"local index updated", UpdateTableInput{GlobalUpdates: []IndexUpdate{reprovision("byYear", units(1, 1))}}, "",
 			"Cannot update an index that is not a GlobalSecondaryIndex: byYear"},
 	}
 	for _, tt := range tests {
@@ -272,7 +277,7 @@ func TestUpdateTableIndexThroughput(t *testing.T) {
 	invalidRequest(t, err, "Given value 1000000000001 for ReadCapacityUnits is out of bounds")
 	byLabel.Throughput = units(3, 4)
 	in = adding(byLabel, "label:S")
-	in.GlobalUpdates = append(in.GlobalUpdates, IndexUpdate{UpdateName: Some("byGenre"), Update: units(8, 9), Actions: 1})
+	in.GlobalUpdates = append(in.GlobalUpdates, reprovision("byGenre", units(8, 9)))
 	out := d.updateMusic(in)
 	equal(t, "throughput", fmt.Sprint(out.Global[0].Read, out.Global[0].Write, out.Global[1].Read, out.Global[1].Write), "8 9 3 4")
 	d.build()

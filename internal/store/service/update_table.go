@@ -21,9 +21,10 @@ func (s *Service) UpdateTable(ctx context.Context, in *UpdateTableInput) (*Table
 	if err := s.passing.checkSettled(ref.name); err != nil {
 		return nil, err
 	}
-	var before []engine.IndexDesc
+	var before engine.TableDesc
 	d, err := s.engine.Alter(ctx, namespace, ref.name, func(d *engine.TableDesc, now engine.Instant) error {
-		before = slices.Clone(d.Indexes)
+		before = *d
+		before.Indexes = slices.Clone(d.Indexes)
 		return changeTable(d, in, now)
 	})
 	if err != nil {
@@ -36,8 +37,14 @@ func (s *Service) UpdateTable(ctx context.Context, in *UpdateTableInput) (*Table
 	if err != nil {
 		return nil, err
 	}
-	s.showIndexChange(out, before, d)
-	s.passing.updated(out)
+	s.showIndexChange(out, before.Indexes, d)
+	warming := warmBefore(&before, in)
+	showWarming(out, warming)
+	if onlyWarms(in) { // the table stays ACTIVE
+		s.passing.begin(ref.name, passingState{warming: warming})
+		return out, nil
+	}
+	s.passing.updated(out, warming)
 	return out, nil
 }
 
@@ -54,10 +61,15 @@ func (s *Service) describeNow(ctx context.Context, d *engine.TableDesc) (*TableD
 
 // changeTable applies a request that is valid in itself to a table's description.
 func changeTable(d *engine.TableDesc, in *UpdateTableInput, now engine.Instant) error {
+	keepWarm(d)
 	if err := changeBilling(d, in, now); err != nil {
 		return err
 	}
 	if err := changeIndexes(d, in); err != nil {
+		return err
+	}
+	keepWarm(d)
+	if err := raiseWarm("table", &d.API.Warm, in.Warm); err != nil {
 		return err
 	}
 	if err := changeStream(d, in.Stream); err != nil {
@@ -101,20 +113,20 @@ func toOnDemand(d *engine.TableDesc, in *UpdateTableInput, now engine.Instant) e
 			d.Indexes[i].Read, d.Indexes[i].Write = 0, 0
 		}
 	}
-	setOnDemandMaximum(&d.API, in.OnDemand)
+	setOnDemandMaximum(&d.API.MaxRead, &d.API.MaxWrite, in.OnDemand)
 	return nil
 }
 
 // setOnDemandMaximum stores the maxima in the request; -1 removes one.
-func setOnDemandMaximum(a *engine.APIDesc, o *OnDemandThroughput) {
+func setOnDemandMaximum(read, write *int64, o *OnDemandThroughput) {
 	if o == nil {
 		return
 	}
 	if o.MaxRead.Set {
-		a.MaxRead = max(o.MaxRead.V, 0)
+		*read = max(o.MaxRead.V, 0)
 	}
 	if o.MaxWrite.Set {
-		a.MaxWrite = max(o.MaxWrite.V, 0)
+		*write = max(o.MaxWrite.V, 0)
 	}
 }
 
@@ -137,6 +149,9 @@ func toProvisioned(d *engine.TableDesc, in *UpdateTableInput, now engine.Instant
 	a.OnDemand, a.MaxRead, a.MaxWrite = false, 0, 0
 	a.Read, a.Write = read, write
 	if switching {
+		for i := range d.Indexes {
+			d.Indexes[i].MaxRead, d.Indexes[i].MaxWrite = 0, 0
+		}
 		return indexesHaveThroughput(d, in)
 	}
 	return nil
@@ -161,7 +176,9 @@ func noteThroughputChange(a *engine.APIDesc, read, write int64, now engine.Insta
 func indexesHaveThroughput(d *engine.TableDesc, in *UpdateTableInput) error {
 	for i := range d.Indexes {
 		ix := &d.Indexes[i]
-		given := slices.ContainsFunc(in.GlobalUpdates, func(u IndexUpdate) bool { return u.Update != nil && u.indexName() == ix.Name })
+		given := slices.ContainsFunc(in.GlobalUpdates, func(u IndexUpdate) bool {
+			return u.Update != nil && u.Update.Throughput != nil && u.indexName() == ix.Name
+		})
 		if ix.Global && !given {
 			return invalid(invalidValues + "ProvisionedThroughput must be specified for index: " + ix.Name)
 		}

@@ -19,7 +19,7 @@ func checkUpdateTable(in *UpdateTableInput) error {
 		return err
 	}
 	checks := []func(*UpdateTableInput) error{
-		checkSomethingToUpdate, checkUpdateAlone, checkIndexUpdates, checkUpdateStream, checkUpdateThroughput,
+		checkSomethingToUpdate, checkUpdateAlone, checkWarmAlone, checkIndexUpdates, checkUpdateStream, checkUpdateThroughput,
 	}
 	for _, check := range checks {
 		if err := check(in); err != nil {
@@ -37,11 +37,10 @@ func updateTableShape(in *UpdateTableInput) error {
 	s.stream(in.Stream)
 	for i, u := range in.GlobalUpdates {
 		path := member("globalSecondaryIndexUpdates", i)
-		if u.Update != nil || u.UpdateName.Set || u.Actions > 0 && u.Create == nil && u.Delete == nil {
-			s.Required(path+".update.indexName", u.UpdateName.Set)
-			s.name(path+".update.indexName", u.UpdateName)
-			s.Required(path+".update.provisionedThroughput", u.Update != nil)
-			s.throughput(path+".update.provisionedThroughput", u.Update)
+		if u.Update != nil {
+			s.Required(path+".update.indexName", u.Update.IndexName.Set)
+			s.name(path+".update.indexName", u.Update.IndexName)
+			s.throughput(path+".update.provisionedThroughput", u.Update.Throughput)
 		}
 		if u.Create != nil {
 			s.index(path+".create", u.Create, globalKeyAttributesMax)
@@ -65,6 +64,7 @@ func updateKinds(in *UpdateTableInput) []string {
 		{"Server-Side Encryption modification", in.SSEEnabled.Set},
 		{"TableClass", in.TableClass.Set},
 		{"DeletionProtection", in.DeletionProtection.Set},
+		{"WarmThroughput", in.Warm != nil},
 	})
 	return append(kinds, in.OtherMembers...)
 }
@@ -75,9 +75,6 @@ func checkSomethingToUpdate(in *UpdateTableInput) error {
 	}
 	if len(in.OtherMembers) > 0 {
 		return notServed("UpdateTable with " + in.OtherMembers[0])
-	}
-	if slices.ContainsFunc(in.GlobalUpdates, func(u IndexUpdate) bool { return u.Create != nil && u.Create.Warm }) {
-		return notServed("UpdateTable with WarmThroughput")
 	}
 	return tableClass(in.TableClass)
 }
@@ -121,7 +118,7 @@ func checkUpdateThroughput(in *UpdateTableInput) error {
 			return err
 		}
 	}
-	return onDemandRange(in.OnDemand)
+	return onDemandRange("table", in.OnDemand)
 }
 
 // sameThroughput refuses new throughput that equals the old.

@@ -27,7 +27,7 @@ func units(read, write int64) *Throughput { return &Throughput{Some(read), Some(
 func toProvisionedInput() UpdateTableInput {
 	return UpdateTableInput{
 		BillingMode: Some("PROVISIONED"), Throughput: units(5, 6),
-		GlobalUpdates: []IndexUpdate{{UpdateName: Some("byGenre"), Update: units(7, 8), Actions: 1}},
+		GlobalUpdates: []IndexUpdate{reprovision("byGenre", units(7, 8))},
 	}
 }
 
@@ -69,11 +69,8 @@ func TestUpdateTableValidation(t *testing.T) {
 	}{
 		{"nothing", UpdateTableInput{}, msgNothingToUpdate},
 		{"members that are not served", UpdateTableInput{OtherMembers: []string{"ReplicaUpdates"}}, "mayfly does not support UpdateTable with ReplicaUpdates yet"},
-		{"a warm index", UpdateTableInput{GlobalUpdates: []IndexUpdate{{Actions: 1, Create: &IndexSpec{IndexName: Some("byYear"), KeySchema: keys("year"), Projection: ProjectionSpec{Present: true, Type: Some("ALL")}, Warm: true}}}},
-			"mayfly does not support UpdateTable with WarmThroughput yet"},
-		{"empty update of an index", UpdateTableInput{GlobalUpdates: []IndexUpdate{{Actions: 1}}},
-			"2 validation errors detected: Value null at 'globalSecondaryIndexUpdates.1.member.update.indexName' failed to satisfy constraint: Member must not be null; " +
-				"Value null at 'globalSecondaryIndexUpdates.1.member.update.provisionedThroughput' failed to satisfy constraint: Member must not be null"},
+		{"empty update of an index", UpdateTableInput{GlobalUpdates: []IndexUpdate{{Update: &IndexThroughput{}, Actions: 1}}},
+			"1 validation error detected: Value null at 'globalSecondaryIndexUpdates.1.member.update.indexName' failed to satisfy constraint: Member must not be null"},
 		{"no index action", UpdateTableInput{GlobalUpdates: []IndexUpdate{{}}},
 			p + "One of GlobalSecondaryIndexUpdate.Update, GlobalSecondaryIndexUpdate.Create, GlobalSecondaryIndexUpdate.Delete must not be null"},
 		{"class with other changes", UpdateTableInput{TableClass: Some("STANDARD"), DeletionProtection: Some(true)},
@@ -110,7 +107,7 @@ func TestUpdateTableRefusedByState(t *testing.T) {
 		"Current WriteCapacityUnits provisioned for the table: 6. Requested WriteCapacityUnits: 6. "+
 		"Refer to the Amazon DynamoDB Developer Guide for current limits and how to request higher limits.")
 	_, err = d.UpdateTable(ctx, &UpdateTableInput{
-		TableName: Some("Music"), GlobalUpdates: []IndexUpdate{{UpdateName: Some("none"), Update: units(1, 1), Actions: 1}},
+		TableName: Some("Music"), GlobalUpdates: []IndexUpdate{reprovision("none", units(1, 1))},
 	})
 	refused(t, err, dynamo.CodeResourceNotFound, "Requested resource not found: Index none for table Music")
 	_, err = d.UpdateTable(ctx, &UpdateTableInput{TableName: Some("none"), Throughput: units(5, 6)})
