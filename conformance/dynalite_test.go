@@ -27,6 +27,10 @@ var dynaliteKnown = map[string]string{
 	"TransactWriteItems":  notServed,
 	"UpdateTimeToLive":    notServed,
 	"WarmThroughput":      notServed,
+	"ContributorInsights": notServed,
+	"KinesisDestinations": notServed,
+	"GlobalTables":        notServed,
+	"BulkOperations":      notServed,
 
 	"AttributeValues/NestingAbsurd":   "the process dies",
 	"Protocol/DeepJSON":               "the process dies",

@@ -183,9 +183,9 @@ func protocolDeepJSON(t *testing.T, e *Endpoint) {
 	e.ok(t, "ListTables", `{}`)
 }
 
-// An operation that does not exist, and one that is not named, get an error without a message.
+// An operation that does not exist, and one that is not named, are unknown. A message is optional.
 func protocolUnknownOperation(t *testing.T, e *Endpoint) {
-	const bare = `{"__type":"com.amazon.coral.service#UnknownOperationException"}`
+	const unknown = `{"__type":"com.amazon.coral.service#UnknownOperationException"…}`
 	for _, x := range []exchange{
 		{operation: "Frobnicate", body: `{}`},
 		{body: `{}`},
@@ -194,7 +194,7 @@ func protocolUnknownOperation(t *testing.T, e *Endpoint) {
 		{body: `{}`, header: map[string]string{"X-Amz-Target": "DynamoDB_20120810.listtables"}},
 	} {
 		r := e.send(t, x)
-		r.wantBody(t, x.operation+x.header["X-Amz-Target"], http.StatusBadRequest, bare)
+		r.wantBody(t, x.operation+x.header["X-Amz-Target"], http.StatusBadRequest, unknown)
 		r.wantAPIHeaders(t, "application/x-amz-json-1.0")
 	}
 }

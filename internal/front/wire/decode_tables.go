@@ -40,17 +40,10 @@ func decodeCreateTable(d *decoder, in *service.CreateTableInput) {
 		{"DeletionProtectionEnabled", &in.DeletionProtection},
 		{"SSESpecification", func() { in.SSEEnabled = d.sseEnabled() }},
 		{"WarmThroughput", &in.Warm},
-	})
+	}, unsupported(d, &in.OtherMembers, "VectorIndexes", "GlobalTableSourceArn", "GlobalTableSettingsReplicationMode")...)
 }
 
 func decodeUpdateTable(d *decoder, in *service.UpdateTableInput) {
-	var unsupported members
-	for _, name := range unsupportedMembers {
-		unsupported = append(unsupported, member{name, func() {
-			in.OtherMembers = append(in.OtherMembers, name)
-			d.Skip()
-		}})
-	}
 	d.read(members{
 		{"TableName", &in.TableName},
 		{"AttributeDefinitions", &in.Attributes},
@@ -63,12 +56,21 @@ func decodeUpdateTable(d *decoder, in *service.UpdateTableInput) {
 		{"DeletionProtectionEnabled", &in.DeletionProtection},
 		{"SSESpecification", func() { in.SSEEnabled = d.sseEnabled() }},
 		{"WarmThroughput", &in.Warm},
-	}, unsupported...)
+		{"ReplicaUpdates", func() { in.Replicas.Updates = structs(d, "ReplicationGroupUpdate", decodeReplicaUpdate) }},
+		{"MultiRegionConsistency", &in.Replicas.Consistency},
+		{"GlobalTableWitnessUpdates", func() { in.Replicas.Witnesses = true; d.Skip() }},
+	}, unsupported(d, &in.OtherMembers, "VectorIndexUpdates", "GlobalTableSettingsReplicationMode", "DisassociationProtectionEnabled")...)
 }
 
-// unsupportedMembers are the members of UpdateTable that the service refuses by their names.
-var unsupportedMembers = []string{
-	"ReplicaUpdates", "MultiRegionConsistency", "GlobalTableWitnessUpdates", "GlobalTableSettingsReplicationMode",
+// unsupported returns members that the service refuses by their names, which they add to others.
+func unsupported(d *decoder, others *[]string, names ...string) (list members) {
+	for _, name := range names {
+		list = append(list, member{name, func() {
+			*others = append(*others, name)
+			d.Skip()
+		}})
+	}
+	return list
 }
 
 // readStructure is readMember for the structures that describe tables.

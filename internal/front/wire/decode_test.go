@@ -271,7 +271,7 @@ func TestDecodeUpdateTable(t *testing.T) {
 	want(t, decodeAs(t, decodeUpdateTable, `{"TableName":"T","AttributeDefinitions":[],"BillingMode":"PAY_PER_REQUEST",
 		"StreamSpecification":{"StreamEnabled":false},"DeletionProtectionEnabled":false,"TableClass":"X","SSESpecification":{},
 		"GlobalSecondaryIndexUpdates":[{"Create":{"IndexName":"G"}},{"Update":{"IndexName":"G","ProvisionedThroughput":{},"OnDemandThroughput":{},"WarmThroughput":{"WriteUnitsPerSecond":2}},"Delete":{"IndexName":"G"}},{}],
-		"ReplicaUpdates":[],"WarmThroughput":{"ReadUnitsPerSecond":1},"MultiRegionConsistency":null}`),
+		"ReplicaUpdates":[],"VectorIndexUpdates":[],"WarmThroughput":{"ReadUnitsPerSecond":1},"MultiRegionConsistency":null}`),
 		service.UpdateTableInput{
 			TableName: text("T"), Attributes: []service.AttributeDefinition{}, BillingMode: text("PAY_PER_REQUEST"),
 			Stream: &service.StreamSpec{Enabled: service.Some(false)}, DeletionProtection: service.Some(false), TableClass: text("X"),
@@ -280,7 +280,8 @@ func TestDecodeUpdateTable(t *testing.T) {
 				{Update: &service.IndexThroughput{IndexName: index, Throughput: &service.Throughput{}, OnDemand: &service.OnDemandThroughput{}, Warm: &service.WarmThroughput{Write: service.Some[int64](2)}}, Delete: &index, Actions: 2}, {},
 			},
 			Warm:         &service.WarmThroughput{Read: service.Some[int64](1)},
-			OtherMembers: []string{"ReplicaUpdates"},
+			Replicas:     service.ReplicaChange{Updates: []service.ReplicaUpdate{}},
+			OtherMembers: []string{"VectorIndexUpdates"},
 		})
 }
 

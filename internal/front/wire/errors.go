@@ -46,7 +46,7 @@ var errFault = &dynamo.Error{Code: dynamo.CodeInternal, Message: "Internal serve
 // errSerialization answers a body that is empty or no JSON object: it has a type and no text.
 var errSerialization = &dynamo.Error{Code: dynamo.CodeSerialization}
 
-// errUnknownOperation answers a target that names no operation.
+// errUnknownOperation answers a target without the name of an operation.
 var errUnknownOperation = &dynamo.Error{Code: dynamo.CodeUnknownOperation}
 
 // encodeError writes the members of an error.

@@ -55,6 +55,28 @@ var operations = map[string]operation{
 	"ListImports":               bind(decodeListImports, (*service.Service).ListImports, encodeListImports),
 	"DescribeLimits":            bind(decodeEmpty, (*service.Service).DescribeLimits, encodeDescribeLimits),
 	"DescribeEndpoints":         bind(decodeDescribeEndpoints, (*service.Service).DescribeEndpoints, encodeDescribeEndpoints),
+
+	// settings that are stored, and features that an account here does not have
+	"UpdateContributorInsights":           bind(decodeUpdateInsights, (*service.Service).UpdateContributorInsights, encodeUpdatedInsights),
+	"DescribeContributorInsights":         bind(decodeDescribeInsights, (*service.Service).DescribeContributorInsights, encodeInsights),
+	"ListContributorInsights":             bind(decodeListInsights, (*service.Service).ListContributorInsights, encodeListInsights),
+	"EnableKinesisStreamingDestination":   bind(decodeKinesis, (*service.Service).EnableKinesisStreamingDestination, encodeKinesisConfig(configEnable)),
+	"DisableKinesisStreamingDestination":  bind(decodeKinesis, (*service.Service).DisableKinesisStreamingDestination, encodeKinesis),
+	"UpdateKinesisStreamingDestination":   bind(decodeUpdateKinesis, (*service.Service).UpdateKinesisStreamingDestination, encodeKinesisConfig(configUpdate)),
+	"DescribeKinesisStreamingDestination": bind(decodeTableName, (*service.Service).DescribeKinesisStreamingDestination, encodeDescribeKinesis),
+	"CreateGlobalTable":                   bind(decodeGlobalTable, (*service.Service).CreateGlobalTable, nil),
+	"UpdateGlobalTable":                   bind(decodeUpdateGlobalTable, (*service.Service).UpdateGlobalTable, nil),
+	"DescribeGlobalTable":                 bind(decodeGlobalTable, (*service.Service).DescribeGlobalTable, nil),
+	"ListGlobalTables":                    bind(decodeListGlobalTables, (*service.Service).ListGlobalTables, encodeNone("GlobalTables")),
+	"DescribeGlobalTableSettings":         bind(decodeGlobalTable, (*service.Service).GlobalTableSettings, nil),
+	"UpdateGlobalTableSettings":           bind(decodeGlobalTable, (*service.Service).GlobalTableSettings, nil),
+	"DescribeTableReplicaAutoScaling":     bind(decodeTableName, (*service.Service).ReplicaAutoScaling, nil),
+	"UpdateTableReplicaAutoScaling":       bind(decodeTableName, (*service.Service).ReplicaAutoScaling, nil),
+	"ListBulkOperations":                  bind(decodeListBulkOperations, (*service.Service).ListBulkOperations, encodeNone("BulkOperationsSummaryList")),
+	"DescribeBulkOperation":               bind(decodeBulkOperation, (*service.Service).BulkOperation, nil),
+	"CancelBulkOperation":                 bind(decodeBulkOperation, (*service.Service).BulkOperation, nil),
+	"StartBulkPutItems":                   bind(decodeStartBulk, (*service.Service).StartBulkPutItems, nil),
+	"SearchVectors":                       bind(decodeSearchVectors, (*service.Service).SearchVectors, nil),
 }
 
 // streamOperations is operations for the streams API.

@@ -294,8 +294,7 @@ func (s *Server) checkAndRun(ctx context.Context, in *Request, out *Response, bo
 	target, known := lookUp(in.Header.Get("X-Amz-Target"))
 	var from *caller
 	if !known || s.MountedOnly {
-		err = errUnknownOperation
-		s.noteUnknown(in.Header.Get("X-Amz-Target"))
+		err = s.unknownOperation(in.Header.Get("X-Amz-Target"))
 		if service := foreignService(in); service != "" {
 			err = &dynamo.Error{Code: dynamo.CodeUnknownOperation, Message: foreignText(service)}
 		}

@@ -123,8 +123,10 @@ func TestRoundTrip(t *testing.T) {
 		{"DescribeLimits", `{}`, 200, `^\{"AccountMaxReadCapacityUnits":`},
 		{"DescribeEndpoints", `{}`, 200, `^\{"Endpoints":\[\{"Address":"`},
 		{targetStreams + "ListStreams", `{"TableName":"Tab"}`, 200, `^\{"Streams":\[\{"StreamArn":"`},
-		{"ListStreams", `{}`, 400, `UnknownOperationException"\}$`},
-		{targetStreams + "PutItem", `{}`, 400, `UnknownOperationException"\}$`},
+		{"ListStreams", `{}`, 400, `UnknownOperationException","message":"mayfly does not serve DynamoDB_20120810.ListStreams: see docs/differences.md"\}$`},
+		{targetStreams + "PutItem", `{}`, 400, `UnknownOperationException","message":"mayfly does not serve DynamoDBStreams_20120810.PutItem: see docs/differences.md"\}$`},
+		{targetTables, `{}`, 400, `UnknownOperationException"\}$`},
+		{targetTables + "Put<Item>", `{}`, 400, `UnknownOperationException"\}$`},
 		{"DeleteTable", `{"TableName":"Tab"}`, 200, `^\{"TableDescription":\{.*"TableStatus":"DELETING"`},
 		{"DescribeTable", `{"TableName":"Tab"}`, 400, `#ResourceNotFoundException","message":"Requested resource not found: Table: Tab not found"\}$`},
 	} {
@@ -222,7 +224,7 @@ func TestForeignServices(t *testing.T) {
 		{signed("sts", post("", "Action=GetCallerIdentity", "Content-Type", "application/x-www-form-urlencoded")), 404, "application/xml", "<ErrorResponse><Error><Code>UnknownOperationException</Code><Message>" + text("sts") + "</Message></Error></ErrorResponse>\n"},
 		{signed("kinesis", post("Kinesis_20131202.ListStreams", "{}", "Content-Type", "application/x-amz-json-1.1")), 404, "application/x-amz-json-1.1", `{"__type":"UnknownOperationException","message":"` + text("kinesis") + `"}`},
 		{signed("monitoring", post("GraniteServiceVersion20100801.ListMetrics", "{}")), 400, "application/x-amz-json-1.0", `{"__type":"com.amazon.coral.service#UnknownOperationException","message":"` + text("monitoring") + `"}`},
-		{signed("dynamodb", post("ListGlobalTables", "{}")), 400, "application/x-amz-json-1.0", `{"__type":"com.amazon.coral.service#UnknownOperationException"}`},
+		{signed("dynamodb", post("ListMoons", "{}")), 400, "application/x-amz-json-1.0", `{"__type":"com.amazon.coral.service#UnknownOperationException","message":"mayfly does not serve DynamoDB_20120810.ListMoons: see docs/differences.md"}`},
 		{signed("dynamodb", &Request{Method: "GET", Path: "/", Header: http.Header{}}), 200, "text/plain", "healthy: dynamodb.us-east-1.amazonaws.com "},
 		{signed("<b>", &Request{Method: "GET", Path: "/x", Header: http.Header{}}), 404, "application/xml", "<UnknownOperationException/>\n"},
 	} {

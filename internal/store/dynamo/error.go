@@ -26,6 +26,7 @@ const (
 	CodeImportNotFound         Code = "ImportNotFoundException"
 	CodeImportConflict         Code = "ImportConflictException"
 	CodeCollectionSize         Code = "ItemCollectionSizeLimitExceededException"
+	CodeGlobalTableNotFound    Code = "GlobalTableNotFoundException"
 	CodeLimitExceeded          Code = "LimitExceededException"
 	CodePolicyNotFound         Code = "PolicyNotFoundException"
 	CodeTransactionCanceled    Code = "TransactionCanceledException"

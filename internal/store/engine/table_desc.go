@@ -63,9 +63,10 @@ type IndexDesc struct {
 	Projection Projection
 	Read       int64 // throughput as the API shows it
 	Write      int64
-	MaxRead    int64 `json:",omitzero"` // OnDemandThroughput; 0: not set
-	MaxWrite   int64 `json:",omitzero"`
-	Warm       Warm  `json:",omitzero"`
+	MaxRead    int64    `json:",omitzero"` // OnDemandThroughput; 0: not set
+	MaxWrite   int64    `json:",omitzero"`
+	Warm       Warm     `json:",omitzero"`
+	Insights   Insights `json:",omitzero"`
 	Created    Instant
 	Building   bool   // existing items may lack their entries, so reads are refused
 	Units      *Units `json:"-"` // as for the table
@@ -81,6 +82,7 @@ type Projection struct {
 type TTLDesc struct {
 	Attribute  string  // empty: TTL is off
 	Expiry     Expiry  `json:",omitzero"`
+	Changed    Instant `json:",omitzero"` // when UpdateTimeToLive last changed it; 0: never
 	Generation uint32  // raised by every change of the rules for deadlines
 	Since      Instant // when the present generation began
 	Ended      []GenerationEnd
@@ -127,4 +129,7 @@ type APIDesc struct {
 	Tags               map[string]string
 	Policy             ResourcePolicy `json:",omitzero"`
 	Warm               Warm           `json:",omitzero"`
+	Insights           Insights       `json:",omitzero"`
+	// the latest first; at most one is enabled
+	Kinesis []KinesisDestination `json:",omitempty"`
 }

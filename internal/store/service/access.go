@@ -87,6 +87,22 @@ func (s *Service) Accesses(operation string, in any, facts Facts) []Access {
 		a.Resource = s.tableResource(in.TableName.V)
 	case *TableNameInput:
 		a.Resource = s.tableResource(in.TableName.V)
+	case *UpdateInsightsInput:
+		a.Resource = s.indexResource(in.TableName, in.IndexName)
+	case *DescribeInsightsInput:
+		a.Resource = s.indexResource(in.TableName, in.IndexName)
+	case *KinesisInput:
+		a.Resource = s.tableResource(in.TableName.V)
+	case *GlobalTableInput:
+		a.Resource = s.globalTableResource(in.Name.V)
+	case *UpdateGlobalTableInput:
+		a.Resource = s.globalTableResource(in.Name.V)
+	case *BulkOperationInput:
+		a.Resource = s.arnResource(in.ARN.V)
+	case *StartBulkInput:
+		a.Resource = s.tableResource(in.TableName.V)
+	case *SearchVectorsInput:
+		a.Resource = s.indexResource(in.TableName, in.IndexName)
 	case *TagResourceInput:
 		a.Resource = s.arnResource(in.ARN.V)
 	case *UntagResourceInput:
@@ -170,6 +186,11 @@ func (s *Service) tableResource(given string) string {
 		return given // malformed: the operation refuses it
 	}
 	return s.tableARN(ref.name)
+}
+
+// globalTableResource returns the ARN of a global table, which has no region.
+func (s *Service) globalTableResource(name string) string {
+	return "arn:aws:dynamodb::" + s.account + ":global-table/" + name
 }
 
 // listedResource returns the ARN of the table whose jobs a request lists, or "*" for a list of all jobs.

@@ -357,6 +357,8 @@ type CreateTableInput struct {
 	TableClass         Opt[string]
 	DeletionProtection Opt[bool]
 	SSEEnabled         Opt[bool] // accepted and shown, without effect
+	// members of the API that mayfly does not support (VectorIndexes, …)
+	OtherMembers []string
 }
 
 // IndexUpdate is one entry of GlobalSecondaryIndexUpdates; exactly one of Create, Update and Delete
@@ -388,7 +390,8 @@ type UpdateTableInput struct {
 	TableClass         Opt[string]
 	DeletionProtection Opt[bool]
 	SSEEnabled         Opt[bool]
-	// members of the API that mayfly does not support (ReplicaUpdates, …)
+	Replicas           ReplicaChange
+	// members of the API that mayfly does not support (VectorIndexUpdates, …)
 	OtherMembers []string
 }
 

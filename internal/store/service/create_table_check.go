@@ -34,13 +34,21 @@ func checkCreateTable(in *CreateTableInput) error {
 // checkNewTable checks the rules of a new table, in AWS's order.
 func checkNewTable(in *CreateTableInput) error {
 	checks := []func(*CreateTableInput) error{
-		checkTableClass, checkBilling, checkTableKey, checkLocalIndexes, checkGlobalIndexes,
+		checkCreateServed, checkTableClass, checkBilling, checkTableKey, checkLocalIndexes, checkGlobalIndexes,
 		checkDefinitionsUsed, checkCreateStream, checkCreateTags, checkCreatePolicy,
 	}
 	for _, check := range checks {
 		if err := check(in); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// checkCreateServed refuses members that would be taken and lost.
+func checkCreateServed(in *CreateTableInput) error {
+	if len(in.OtherMembers) > 0 {
+		return notServed("CreateTable with " + in.OtherMembers[0])
 	}
 	return nil
 }

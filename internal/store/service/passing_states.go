@@ -34,6 +34,9 @@ type passingState struct {
 	warming map[string]engine.Warm
 }
 
+// creates reports whether a global index is CREATING.
+func (s *passingState) creates(index string) bool { return slices.Contains(s.indexes, index) }
+
 // begin starts the state of a table after a change.
 func (p *passingStates) begin(table string, s passingState) {
 	if p == nil || strings.HasPrefix(table, "mayfly.") {
@@ -102,7 +105,7 @@ func (p *passingStates) show(out *TableDescription) {
 	}
 	out.Status = s.status
 	for i := range out.Global {
-		if ix := &out.Global[i]; slices.Contains(s.indexes, ix.Name) {
+		if ix := &out.Global[i]; s.creates(ix.Name) {
 			ix.Status = statusCreating
 		}
 	}

@@ -160,7 +160,7 @@ func restoreIndexThroughput(ix *engine.IndexDesc, override *IndexSpec, onDemand 
 	if err := checkWarmPresent("index: "+ix.Name, override.Warm); err != nil {
 		return err
 	}
-	ix.Warm = newWarm(override.Warm)
+	ix.Warm, ix.Insights = newWarm(override.Warm), engine.Insights{}
 	switch t := override.Throughput; {
 	case onDemand && t != nil:
 		return invalid(invalidValues + "ProvisionedThroughput should not be specified for index: " + ix.Name + " when BillingMode is PAY_PER_REQUEST")

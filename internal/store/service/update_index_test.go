@@ -190,7 +190,7 @@ func TestUpdateTableIndexRefused(t *testing.T) {
 		{"removed with a stream", change(dropIndex("byGenre"), func(in *UpdateTableInput) { in.Stream = &StreamSpec{Enabled: Some(false)} }), "",
 			p + "You cannot create or delete index while changing stream status"},
 		{"with deletion protection", change(dropIndex("byGenre"), func(in *UpdateTableInput) { in.DeletionProtection = Some(true) }), "",
-			p + "DeletionProtection must be the only operation in the request"},
+			p + "DeletionProtection modification must be the only operation in the request"},
 		{"a name that is taken, before anything else of it", adding(index("byGenre", "INCLUDE", "nothing")), "",
 			"Attempting to create an index which already exists"},
 		{"the name of a local index", adding(index("byYear", "ALL", "label"), "label:S"), "", "Attempting to create an index which already exists"},

@@ -18,6 +18,9 @@ func (s *Service) UpdateTable(ctx context.Context, in *UpdateTableInput) (*Table
 	if err := checkUpdateTable(in); err != nil {
 		return nil, err
 	}
+	if err := s.checkReplicas(in); err != nil {
+		return nil, err
+	}
 	if err := s.passing.checkSettled(ref.name); err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package service
 import (
 	"slices"
 	"strconv"
+	"strings"
 )
 
 const (
@@ -62,16 +63,21 @@ func updateKinds(in *UpdateTableInput) []string {
 		{"GlobalSecondaryIndexUpdates", len(in.GlobalUpdates) > 0},
 		{"OnDemandThroughput", in.OnDemand != nil},
 		{"Server-Side Encryption modification", in.SSEEnabled.Set},
-		{"TableClass", in.TableClass.Set},
-		{"DeletionProtection", in.DeletionProtection.Set},
+		{"TableClass modification", in.TableClass.Set},
+		{"DeletionProtection modification", in.DeletionProtection.Set},
 		{"WarmThroughput", in.Warm != nil},
+		{"Replica modification", in.Replicas.present()},
 	})
 	return append(kinds, in.OtherMembers...)
 }
 
 func checkSomethingToUpdate(in *UpdateTableInput) error {
 	if len(updateKinds(in)) == 0 {
-		return invalid(msgNothingToUpdate)
+		missing := msgNothingToUpdate
+		if in.Replicas.Consistency.Set { // the list leaves out what the request has
+			missing = strings.Replace(missing, "MultiRegionConsistency, ", "", 1)
+		}
+		return invalid(missing)
 	}
 	if len(in.OtherMembers) > 0 {
 		return notServed("UpdateTable with " + in.OtherMembers[0])
@@ -85,7 +91,7 @@ func notServed(feature string) error { return invalid("mayfly does not support "
 // checkUpdateAlone refuses changes in one request that the API wants in separate ones.
 func checkUpdateAlone(in *UpdateTableInput) error {
 	kinds := updateKinds(in)
-	for _, alone := range []string{"Server-Side Encryption modification", "TableClass", "DeletionProtection"} {
+	for _, alone := range []string{"Replica modification", "Server-Side Encryption modification", "TableClass modification", "DeletionProtection modification"} {
 		if len(kinds) > 1 && slices.Contains(kinds, alone) {
 			return invalid(invalidValues + alone + " must be the only operation in the request")
 		}

@@ -68,13 +68,13 @@ func TestUpdateTableValidation(t *testing.T) {
 		want  string
 	}{
 		{"nothing", UpdateTableInput{}, msgNothingToUpdate},
-		{"members that are not served", UpdateTableInput{OtherMembers: []string{"ReplicaUpdates"}}, "mayfly does not support UpdateTable with ReplicaUpdates yet"},
+		{"members that are not served", UpdateTableInput{OtherMembers: []string{"VectorIndexUpdates"}}, "mayfly does not support UpdateTable with VectorIndexUpdates yet"},
 		{"empty update of an index", UpdateTableInput{GlobalUpdates: []IndexUpdate{{Update: &IndexThroughput{}, Actions: 1}}},
 			"1 validation error detected: Value null at 'globalSecondaryIndexUpdates.1.member.update.indexName' failed to satisfy constraint: Member must not be null"},
 		{"no index action", UpdateTableInput{GlobalUpdates: []IndexUpdate{{}}},
 			p + "One of GlobalSecondaryIndexUpdate.Update, GlobalSecondaryIndexUpdate.Create, GlobalSecondaryIndexUpdate.Delete must not be null"},
 		{"class with other changes", UpdateTableInput{TableClass: Some("STANDARD"), DeletionProtection: Some(true)},
-			p + "TableClass must be the only operation in the request"},
+			p + "TableClass modification must be the only operation in the request"},
 		{"stream and throughput", UpdateTableInput{Throughput: units(1, 1), Stream: &StreamSpec{Enabled: Some(false)}},
 			p + "You cannot modify stream status while updating table IOPS"},
 		{"stream without view", UpdateTableInput{Stream: &StreamSpec{Enabled: Some(true)}},

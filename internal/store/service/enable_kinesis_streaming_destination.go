@@ -1,0 +1,50 @@
+package service
+
+import (
+	"context"
+	"slices"
+
+	"github.com/mayflydb/mayfly/internal/store/engine"
+)
+
+// EnableKinesisStreamingDestination makes a Kinesis stream the destination of a table's changes. A
+// table has at most one; the disabled ones stay in its list.
+//
+// The order of checks: the table's name, the shape, whether the table exists, and the state of its
+// destinations.
+func (s *Service) EnableKinesisStreamingDestination(ctx context.Context, in *KinesisInput) (*KinesisOutput, error) {
+	ref, err := controlTable(in.TableName)
+	if err != nil {
+		return nil, err
+	}
+	if err := kinesisShape(in, "enableKinesisStreamingConfiguration", kinesisARNMin); err != nil {
+		return nil, err
+	}
+	if err := s.passing.checkSettled(ref.name); err != nil {
+		return nil, err
+	}
+	_, err = s.engine.Alter(ctx, namespace, ref.name, func(d *engine.TableDesc, _ engine.Instant) error {
+		return enableDestination(d, in)
+	})
+	if err != nil {
+		return nil, apiError(err, ref.name)
+	}
+	return &KinesisOutput{
+		TableName: ref.name, StreamARN: in.StreamARN.V, Status: stateEnabling, Precision: in.Precision.V,
+	}, nil
+}
+
+func enableDestination(d *engine.TableDesc, in *KinesisInput) error {
+	k := destination(d, in.StreamARN.V)
+	if slices.ContainsFunc(d.API.Kinesis, func(k engine.KinesisDestination) bool { return !k.Disabled }) {
+		return invalid(msgKinesisState + "EnableKinesisStreamingDestination must be DISABLED or ENABLE_FAILED to perform ENABLE operation.")
+	}
+	enabled := engine.KinesisDestination{ARN: in.StreamARN.V, Precision: in.Precision.V}
+	if k != nil {
+		*k = enabled
+		return nil
+	}
+	d.API.Kinesis = slices.Insert(d.API.Kinesis, 0, enabled)
+	d.API.Kinesis = d.API.Kinesis[:min(len(d.API.Kinesis), kinesisMax)]
+	return nil
+}
