@@ -47,6 +47,7 @@ func TestEndpoint(t *testing.T) {
 		if removed := os.Getenv("MAYFLY_ENDPOINT_REMOVED"); removed != "" {
 			after, within, _ := strings.Cut(removed, "-")
 			e.Strict, e.RemovedAfter, e.RemovedWithin = false, duration(t, after), duration(t, within)
+			e.TTLPause = time.Hour
 		}
 		return e
 	})

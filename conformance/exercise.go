@@ -41,6 +41,10 @@ type Endpoint struct {
 	// of expired items before their removal.
 	RemovedAfter, RemovedWithin time.Duration
 
+	// TTLPause is the time that must pass between two changes of a table's TTL. The checks that change
+	// it several times advance the clock meanwhile, and are left out if that is not possible. 0: none.
+	TTLPause time.Duration
+
 	// ShardBytes is the size in bytes at which a shard of a stream is closed and gets a child, so
 	// that the checks of lineage know how much to write. 0: unknown, or too much to write, and they
 	// are left out.
@@ -112,6 +116,9 @@ func (e *Endpoint) timeGroups() []group {
 		return nil
 	}
 	all := slices.Clone(tables)
+	if e.TTLPause > 0 {
+		all = append(all, ttlChangeGroups...)
+	}
 	if e.Streams != nil {
 		all = append(all, streams...)
 	}
@@ -124,6 +131,9 @@ func (e *Endpoint) timeGroups() []group {
 // groups returns all other applicable groups.
 func (e *Endpoint) groups() []group {
 	applicable := slices.Clone(tableGroups)
+	if e.TTLPause == 0 {
+		applicable = append(applicable, ttlChangeGroups...)
+	}
 	if e.Streams != nil {
 		applicable = append(applicable, streamGroups...)
 	}
@@ -195,6 +205,10 @@ var (
 	strictClockAndStreamGroups = []group{{"ExpiryRecords", slices.Concat(expiryRecordChecks, strictExpiryRecordChecks)}}
 	lateClockAndStreamGroups   = []group{{"ExpiryRecords", slices.Concat(expiryRecordChecks, lateExpiryRecordChecks)}}
 )
+
+// ttlChangeGroups change TTL several times. They move the clock if the endpoint wants a pause between
+// two changes.
+var ttlChangeGroups = []group{{"TimeToLiveChanges", ttlChangeChecks}}
 
 // tableGroups need nothing but tables.
 var tableGroups = []group{

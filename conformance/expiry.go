@@ -282,6 +282,7 @@ func expiryItemsFromBefore(t *testing.T, e *Endpoint) {
 // With TTL off nothing expires, for any value of the attribute.
 func expiryDisabled(t *testing.T, e *Endpoint) {
 	tb := ttlTable(t, e, "pk:S")
+	e.pauseTTL()
 	it := item("pk", "a", "ttl", e.in(time.Minute))
 	tb.put(t, it)
 	tb.setTTL(t, false, "ttl")
@@ -295,9 +296,11 @@ func expiryDisabled(t *testing.T, e *Endpoint) {
 // After a change of attribute only the new one counts, for old items and new ones.
 func expiryChangeOfAttribute(t *testing.T, e *Endpoint) {
 	tb := ttlTable(t, e, "pk:S")
-	soon, late := e.in(time.Minute), e.in(time.Hour)
+	e.pauseTTL()
+	soon, late := e.in(e.TTLPause+time.Minute), e.in(e.TTLPause+time.Hour)
 	tb.put(t, item("pk", "a", "ttl", soon, "until", late), item("pk", "b", "ttl", late, "until", soon), item("pk", "c", "ttl", soon))
 	tb.setTTL(t, false, "ttl")
+	e.pauseTTL()
 	tb.setTTL(t, true, "until")
 	tb.put(t, item("pk", "d", "ttl", soon), item("pk", "e", "until", soon))
 	e.Advance(2 * time.Minute)
@@ -317,6 +320,7 @@ func expiryChangeOfAttribute(t *testing.T, e *Endpoint) {
 // Items that had expired before TTL was disabled do not come back.
 func expiryStaysExpired(t *testing.T, e *Endpoint) {
 	tb := ttlTable(t, e, "pk:S")
+	e.pauseTTL()
 	tb.put(t, item("pk", "a", "ttl", e.in(time.Minute)))
 	e.Advance(2 * time.Minute)
 	tb.wantStored(t, item("pk", "a"), nil)
@@ -589,7 +593,9 @@ func expiryManyFromBefore(t *testing.T, e *Endpoint) {
 // outlived its deadline while TTL was off goes when it is switched on again.
 func expiryToggles(t *testing.T, e *Endpoint) {
 	tb := ttlTable(t, e, "pk:S")
-	outlived, late := e.in(time.Minute), e.in(time.Hour)
+	e.pauseTTL()
+	const more = 7 // changes after the first two
+	outlived, late := e.in(time.Minute), e.in(more*e.TTLPause+time.Hour)
 	tb.put(t, item("pk", "outlived", "ttl", outlived), item("pk", "late", "ttl", late))
 	tb.setTTL(t, false, "ttl")
 	e.Advance(2 * time.Minute)
@@ -597,12 +603,15 @@ func expiryToggles(t *testing.T, e *Endpoint) {
 		t.Error("gone while TTL was off")
 	}
 	for range 3 {
+		e.pauseTTL()
 		tb.setTTL(t, true, "other attribute")
+		e.pauseTTL()
 		tb.setTTL(t, false, "other attribute")
 	}
 	if got := len(tb.scanAll(t, "")); got != 2 {
 		t.Errorf("%d items, want 2", got)
 	}
+	e.pauseTTL()
 	tb.setTTL(t, true, "ttl")
 	tb.awaitGoneItem(t, item("pk", "outlived"))
 	if tb.get(t, item("pk", "late")) == nil {

@@ -29,6 +29,7 @@ func TestInProcessAWSExpiry(t *testing.T) {
 	conformance.Exercise(t, func(t *testing.T) conformance.Endpoint {
 		e := openEmbedded(t, mayfly.Options{Expiry: mayfly.ExpiryAWS, ExpiryDelay: "uniform:20s-50s"})
 		e.Strict, e.RemovedAfter, e.RemovedWithin = false, 20*time.Second, 50*time.Second
+		e.TTLPause = time.Hour
 		return e
 	})
 }

@@ -11,12 +11,23 @@ import (
 
 var updateTimeToLiveChecks = []check{
 	{"OffAtFirst", ttlOffAtFirst},
-	{"OnAndOff", ttlOnAndOff},
-	{"AttributeMayBeAKey", ttlAttributeMayBeAKey},
 	{"EndsWithItsTable", ttlEndsWithItsTable},
 	{"Conflicts", ttlConflicts},
 	{"Shape", ttlShape},
 	{"Missing", ttlMissing},
+}
+
+var ttlChangeChecks = []check{
+	{"OnAndOff", ttlOnAndOff},
+	{"AttributeMayBeAKey", ttlAttributeMayBeAKey},
+	{"TooSoon", ttlTooSoon},
+}
+
+// pauseTTL lets the time pass that the endpoint wants between two changes of a table's TTL.
+func (e *Endpoint) pauseTTL() {
+	if e.TTLPause > 0 {
+		e.Advance(e.TTLPause)
+	}
 }
 
 // setTTL switches TTL on or off and waits until that is done.
@@ -63,8 +74,10 @@ func ttlOnAndOff(t *testing.T, e *Endpoint) {
 	if _, attribute := tb.describeTTL(t); attribute != "expires" {
 		t.Errorf("attribute: %q", attribute)
 	}
+	e.pauseTTL()
 	tb.setTTL(t, false, "expires")
 	tb.ok(t, "DescribeTimeToLive", `{}`).want(t, "TimeToLiveDescription", `{"TimeToLiveStatus":"DISABLED"}`)
+	e.pauseTTL()
 	tb.setTTL(t, true, "other")
 	if _, attribute := tb.describeTTL(t); attribute != "other" {
 		t.Errorf("attribute: %q", attribute)
@@ -75,9 +88,37 @@ func ttlOnAndOff(t *testing.T, e *Endpoint) {
 func ttlAttributeMayBeAKey(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S sk:N", global("byG", "g:N", "ALL"))
 	for _, attribute := range []string{"sk", "pk", "g", strings.Repeat("long", 63) + "abc", "a.b [c]", "é"} {
+		e.pauseTTL()
 		tb.setTTL(t, true, attribute)
+		e.pauseTTL()
 		tb.setTTL(t, false, attribute)
 	}
+}
+
+// A second change soon after the first is refused at an endpoint that wants a pause. Faults of the
+// request come first. Neither they nor refusals begin a new pause, and a new table has none.
+func ttlTooSoon(t *testing.T, e *Endpoint) {
+	tb := newTable(t, e, "pk:S")
+	tb.setTTL(t, true, "a")
+	if e.TTLPause == 0 {
+		tb.setTTL(t, false, "a")
+		return
+	}
+	const off, tooSoon = `{"TimeToLiveSpecification":{"Enabled":false,"AttributeName":"a"}}`, "Time to live has been modified multiple times within a fixed interval"
+	tb.refuse(t, "UpdateTimeToLive", off, validation, tooSoon)
+	tb.refuse(t, "UpdateTimeToLive", `{"TimeToLiveSpecification":{"Enabled":true,"AttributeName":"a"}}`, validation, "TimeToLive is already enabled")
+	e.Advance(e.TTLPause / 2)
+	tb.refuse(t, "UpdateTimeToLive", off, validation, tooSoon)
+	if status, attribute := tb.describeTTL(t); status != types.TimeToLiveStatusEnabled || attribute != "a" {
+		t.Errorf("now %s on %q", status, attribute)
+	}
+	e.Advance(e.TTLPause - e.TTLPause/2)
+	tb.setTTL(t, false, "a")
+	tb.refuse(t, "UpdateTimeToLive", `{"TimeToLiveSpecification":{"Enabled":true,"AttributeName":"a"}}`, validation, tooSoon)
+	d := tb.awaitActive(t)
+	deleteTable(t, e, tb.name)
+	tb.awaitGone(t)
+	create(t, e, &dynamodb.CreateTableInput{TableName: &tb.name, BillingMode: types.BillingModePayPerRequest, KeySchema: d.KeySchema, AttributeDefinitions: d.AttributeDefinitions}).setTTL(t, true, "b")
 }
 
 // A table made anew under the same name starts without TTL.

@@ -32,7 +32,7 @@ func exercise(t *testing.T, leftOut []string, client func(*mayfly.DB) *dynamodb.
 	conformance.Exercise(t, func(t *testing.T) conformance.Endpoint {
 		db := open(t, mayfly.Options{Frozen: true, Expiry: mayfly.ExpiryAWS, ExpiryDelay: "fixed:8784h", Credentials: []mayfly.Credential{endpointPair}})
 		return conformance.Endpoint{
-			DB: client(db), Now: db.Clock().Now, Strict: true, LeftOut: leftOut,
+			DB: client(db), Now: db.Clock().Now, Strict: true, TTLPause: time.Hour, LeftOut: leftOut,
 			Advance: func(d time.Duration) {
 				if _, err := db.Clock().Advance(t.Context(), d); err != nil {
 					t.Error(err)

@@ -106,6 +106,9 @@ func testAfterDisabling(t *testing.T) {
 	if out, err := c.GetItem(t.Context(), get); err != nil || out.Item != nil {
 		t.Errorf("%v, %v", out.Item, err)
 	}
+	if _, err := db.Clock().Advance(t.Context(), time.Hour); err != nil { // between two changes of TTL
+		t.Fatal(err)
+	}
 	if _, err := c.UpdateTimeToLive(t.Context(), &dynamodb.UpdateTimeToLiveInput{TableName: aws.String("plain"),
 		TimeToLiveSpecification: &types.TimeToLiveSpecification{Enabled: aws.Bool(false), AttributeName: aws.String("ttl")}}); err != nil {
 		t.Fatal(err)

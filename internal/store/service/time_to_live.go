@@ -3,9 +3,14 @@ package service
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/mayflydb/mayfly/internal/store/engine"
 )
+
+// ttlWindow is the time that must pass between two changes of a table's TTL in aws expiry, as
+// documented. It was measured at AWS as about 31 minutes.
+const ttlWindow = engine.Instant(time.Hour / time.Millisecond)
 
 // The states of a table's TTL.
 const (
@@ -17,8 +22,11 @@ const (
 
 // UpdateTimeToLive enables a table's TTL for one attribute, or disables it. When it returns, the
 // change applies to every later write. Items from before follow in the background, and
-// DescribeTimeToLive shows the progress. AWS allows about one change an hour; mayfly does not limit
-// it.
+// DescribeTimeToLive shows the progress. In aws expiry, a table's TTL can change once an hour, as at
+// AWS; in strict expiry, at any time.
+//
+// The order of checks: the table's name, the shape, whether the table exists, its present setting,
+// and the time of the last change.
 func (s *Service) UpdateTimeToLive(ctx context.Context, in *UpdateTimeToLiveInput) (*UpdateTimeToLiveOutput, error) {
 	ref, err := controlTable(in.TableName)
 	if err != nil {
@@ -30,8 +38,8 @@ func (s *Service) UpdateTimeToLive(ctx context.Context, in *UpdateTimeToLiveInpu
 	if err := s.passing.checkSettled(ref.name); err != nil {
 		return nil, err
 	}
-	_, err = s.engine.Alter(ctx, namespace, ref.name, func(d *engine.TableDesc, _ engine.Instant) error {
-		return changeTimeToLive(&d.TTL, in.Enabled.V, in.Attribute.V)
+	_, err = s.engine.Alter(ctx, namespace, ref.name, func(d *engine.TableDesc, now engine.Instant) error {
+		return changeTimeToLive(&d.TTL, in.Enabled.V, in.Attribute.V, now)
 	})
 	if err != nil {
 		return nil, apiError(err, ref.name)
@@ -54,8 +62,9 @@ func updateTimeToLiveShape(in *UpdateTimeToLiveInput) error {
 	return s.err()
 }
 
-// changeTimeToLive applies a valid request to a table's setting.
-func changeTimeToLive(ttl *engine.TTLDesc, enable bool, attribute string) error {
+// changeTimeToLive applies a valid request to a table's setting. Only a change that succeeds begins
+// a new hour.
+func changeTimeToLive(ttl *engine.TTLDesc, enable bool, attribute string, now engine.Instant) error {
 	current := ttl.Attribute
 	switch {
 	case current == "" && !enable:
@@ -64,11 +73,14 @@ func changeTimeToLive(ttl *engine.TTLDesc, enable bool, attribute string) error 
 		return invalid("TimeToLive is active on a different AttributeName: current AttributeName is " + current)
 	case current != "" && enable:
 		return invalid("TimeToLive is already enabled")
+	case ttl.Expiry.Mode == engine.ExpiryAWS && ttl.Changed != 0 && now-ttl.Changed < ttlWindow:
+		return invalid("Time to live has been modified multiple times within a fixed interval")
 	case enable:
 		ttl.Attribute = attribute
 	default:
 		ttl.Attribute = ""
 	}
+	ttl.Changed = max(now, 1) // 0 means never
 	return nil
 }
 

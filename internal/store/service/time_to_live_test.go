@@ -3,8 +3,11 @@ package service
 import (
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
+	"github.com/mayflydb/mayfly/internal/store/engine"
 )
 
 func TestUpdateTimeToLive(t *testing.T) {
@@ -67,4 +70,50 @@ func TestDescribeTimeToLive(t *testing.T) {
 	equal(t, "while items are looked at", describe(), "ENABLING ttl")
 	set(false)
 	equal(t, "off again", describe(), "DISABLING")
+}
+
+// TestTimeToLiveWindow: in aws expiry, TTL changes once an hour, by the database's clock. The last
+// change is known after a restart.
+func TestTimeToLiveWindow(t *testing.T) {
+	const tooSoon = "Time to live has been modified multiple times within a fixed interval"
+	dir := t.TempDir()
+	at := func(since time.Duration, do func(d *db, set func(enabled bool) error)) {
+		t.Helper()
+		c := clock.NewFrozenAt(epoch.Add(since))
+		e, err := engine.Open(engine.Options{Clock: c, Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := &db{Service: New(Options{Engine: e, Expiry: engine.Expiry{Mode: engine.ExpiryAWS}}), t: t, clock: c}
+		do(d, func(enabled bool) error {
+			_, err := d.UpdateTimeToLive(ctx, &UpdateTimeToLiveInput{TableName: Some("Counters"), Present: true, Enabled: Some(enabled), Attribute: Some("ttl")})
+			return err
+		})
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at(0, func(d *db, set func(bool) error) {
+		d.counters()
+		invalidRequest(t, set(false), "TimeToLive is already disabled")
+		if err := set(true); err != nil {
+			t.Fatal(err)
+		}
+		invalidRequest(t, set(false), tooSoon)
+		invalidRequest(t, set(true), "TimeToLive is already enabled")
+	})
+	at(time.Hour-time.Millisecond, func(d *db, set func(bool) error) {
+		invalidRequest(t, set(false), tooSoon)
+		d.mustTag("Counters", "mayfly:expiry", "strict")
+		if err := set(false); err != nil {
+			t.Errorf("in strict expiry: %v", err)
+		}
+		d.mustTag("Counters", "mayfly:expiry", "aws")
+		invalidRequest(t, set(true), tooSoon)
+	})
+	at(2*time.Hour-time.Millisecond, func(_ *db, set func(bool) error) {
+		if err := set(true); err != nil {
+			t.Errorf("an hour later: %v", err)
+		}
+	})
 }
