@@ -31,6 +31,7 @@ var dynaliteKnown = map[string]string{
 	"KinesisDestinations": notServed,
 	"GlobalTables":        notServed,
 	"BulkOperations":      notServed,
+	"TableAnswers":        noCurrent,
 
 	"AttributeValues/NestingAbsurd":   "the process dies",
 	"Protocol/DeepJSON":               "the process dies",

@@ -18,6 +18,7 @@ const (
 	limitExceeded    = "LimitExceededException"
 	conditionFailed  = "ConditionalCheckFailedException"
 	transactCanceled = "TransactionCanceledException"
+	accessDenied     = "AccessDeniedException"
 )
 
 // invalid begins many messages about parameters.

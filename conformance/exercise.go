@@ -223,6 +223,7 @@ var tableGroups = []group{
 	{"KinesisDestinations", kinesisDestinationChecks},
 	{"GlobalTables", globalTableChecks},
 	{"BulkOperations", bulkOperationChecks},
+	{"TableAnswers", tableAnswerChecks},
 	{"UpdateTimeToLive", updateTimeToLiveChecks},
 	{"TagResource", tagResourceChecks},
 	{"ResourcePolicy", resourcePolicyChecks},
@@ -268,6 +269,7 @@ var streamGroups = []group{
 	{"StreamOrder", streamOrderChecks},
 	{"TableStreams", tableStreamChecks},
 	{"StreamPolicy", streamPolicyChecks},
+	{"StreamAnswers", streamAnswerChecks},
 }
 
 // lineageGroups need streams whose shards are soon replaced by child shards.

@@ -332,15 +332,19 @@ func indexAddedProvisioned(t *testing.T, e *Endpoint) {
 		invalid+"Neither ReadCapacityUnits nor WriteCapacityUnits can be specified for index: byG when BillingMode is PAY_PER_REQUEST")
 }
 
-// The AttributeDefinitions of a change add to the table's. Unused ones are dropped, and no
-// attribute changes its type.
+// The AttributeDefinitions of a change add to the table's, and may not contradict them. Unused ones
+// are dropped.
 func indexDefinitions(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S", global("byN", "n:N", "ALL"))
 	tb.put(t, item("pk", "a", "n", 1, "g", "x"))
-	tb.ok(t, "UpdateTable", `{"AttributeDefinitions":[
-		{"AttributeName":"n","AttributeType":"S"},{"AttributeName":"g","AttributeType":"S"},{"AttributeName":"unused","AttributeType":"S"}],
+	change := func(kind string) string {
+		return `{"AttributeDefinitions":[
+		{"AttributeName":"n","AttributeType":"` + kind + `"},{"AttributeName":"g","AttributeType":"S"},{"AttributeName":"unused","AttributeType":"S"}],
 		"GlobalSecondaryIndexUpdates":[{"Create":{"IndexName":"byG","KeySchema":[{"AttributeName":"g","KeyType":"HASH"},{"AttributeName":"n","KeyType":"RANGE"}],
-		"Projection":{"ProjectionType":"KEYS_ONLY"}}}]}`)
+		"Projection":{"ProjectionType":"KEYS_ONLY"}}}]}`
+	}
+	tb.refuse(t, "UpdateTable", change("S"), validation, "…")
+	tb.ok(t, "UpdateTable", change("N"))
 	if d := tb.awaitBuilt(t, "byG"); definitionsOf(d) != "g:S n:N pk:S" {
 		t.Errorf("AttributeDefinitions are %s", definitionsOf(d))
 	}

@@ -82,16 +82,25 @@ func tagBadARN(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	missing := strings.TrimSuffix(tb.arn, tb.name) + "no-such-table"
 	const tags = `,"Tags":[{"Key":"a","Value":"1"}]}`
-	e.refuse(t, "TagResource", `{"ResourceArn":"`+missing+`"`+tags, notFound, "Requested resource not found: ResourceArn: "+missing+" not found")
-	e.refuse(t, "ListTagsOfResource", `{"ResourceArn":"`+missing+`"}`, notFound, "Requested resource not found: ResourceArn: "+missing+" not found")
-	e.refuse(t, "TagResource", `{"ResourceArn":"nonsense"`+tags, validation, invalid+"ARNs must start with 'arn:': nonsense")
-	e.refuse(t, "TagResource", `{"ResourceArn":"arn:aws:s3:::bucket"`+tags, validation, invalid+"Provided Arn is not a DynamoDB resource arn: arn:aws:s3:::bucket")
+	const keys = `,"TagKeys":["a"]}`
+	denied := func(operation, arn string) string {
+		return "User: arn:aws:iam::… is not authorized to perform: dynamodb:" + operation + " on resource: " + arn + "…"
+	}
+	e.refuse(t, "TagResource", `{"ResourceArn":"`+missing+`"`+tags, notFound, "Requested resource not found: ResourcArn: "+missing+" not found")
+	e.refuse(t, "UntagResource", `{"ResourceArn":"`+missing+`"`+keys, notFound, "Requested resource not found")
+	e.refuse(t, "ListTagsOfResource", `{"ResourceArn":"`+missing+`"}`, accessDenied, denied("ListTagsOfResource", missing))
+	elsewhere := strings.Replace(tb.arn, "arn:aws:dynamodb:", "arn:aws:dynamodb:xx-", 1)
+	for _, arn := range []string{"nonsense", "arn:aws:s3:::bucket", elsewhere, strings.Replace(tb.arn, ":table/", "1:table/", 1)} {
+		for operation, rest := range map[string]string{"TagResource": tags, "UntagResource": keys, "ListTagsOfResource": "}"} {
+			e.refuse(t, operation, `{"ResourceArn":"`+arn+`"`+rest, accessDenied, denied(operation, arn))
+		}
+	}
 	e.refuse(t, "TagResource", `{"ResourceArn":"`+tb.arn+`/index/byA"`+tags, validation,
 		invalid+"Invalid resource arn provided, only table or stream is accepted. Provided resource arn: "+tb.arn+"/index/byA")
 	e.refuse(t, "TagResource", `{"Tags":[{"Key":"a","Value":"1"}]}`, validation, "Invalid TableArn")
 }
 
-// The fifty-first tag is refused, and changing one of the fifty is not.
+// All fifty tags are in one answer. The fifty-first tag is refused, and changing one of the fifty is not.
 func tagAtMostFifty(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	var tags []types.Tag
@@ -100,6 +109,9 @@ func tagAtMostFifty(t *testing.T, e *Endpoint) {
 	}
 	if _, err := e.DB.TagResource(t.Context(), &dynamodb.TagResourceInput{ResourceArn: &tb.arn, Tags: tags}); err != nil {
 		t.Fatalf("fifty tags: %v", err)
+	}
+	if out, err := e.DB.ListTagsOfResource(t.Context(), &dynamodb.ListTagsOfResourceInput{ResourceArn: &tb.arn}); err != nil || len(out.Tags) != 50 || out.NextToken != nil {
+		t.Errorf("one answer: %+v, %v", out, err)
 	}
 	e.refuse(t, "TagResource", `{"ResourceArn":"`+tb.arn+`","Tags":[{"Key":"one-more","Value":""}]}`, validation,
 		"Number of Tags exceed the current limit for the provided ResourceArn")

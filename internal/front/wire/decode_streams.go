@@ -24,7 +24,7 @@ func decodeDescribeStream(d *decoder, in *service.DescribeStreamInput) {
 		{"ExclusiveStartShardId", &in.StartShardID},
 		{"ShardFilter", func() {
 			if d.Struct("ShardFilter") {
-				in.FilterType, in.ParentOnly = service.Opt[string]{}, service.Opt[string]{} // the last one counts
+				in.Filtered, in.FilterType, in.ParentOnly = true, service.Opt[string]{}, service.Opt[string]{} // the last one counts
 				d.read(members{{"Type", &in.FilterType}, {"ShardId", &in.ParentOnly}})
 			}
 		}},

@@ -311,10 +311,10 @@ func TestDecodeOtherOperations(t *testing.T) {
 	want(t, decodeAs(t, decodeListStreams, `{"TableName":"T","Limit":1,"ExclusiveStartStreamArn":"arn"}`),
 		service.ListStreamsInput{TableName: text("T"), Limit: service.Some[int64](1), StartARN: text("arn")})
 	want(t, decodeAs(t, decodeDescribeStream, `{"StreamArn":"arn","Limit":1,"ExclusiveStartShardId":"s","ShardFilter":{"Type":"CHILD_SHARDS","ShardId":"p"}}`),
-		service.DescribeStreamInput{ARN: text("arn"), Limit: service.Some[int64](1), StartShardID: text("s"), FilterType: text("CHILD_SHARDS"), ParentOnly: text("p")})
+		service.DescribeStreamInput{ARN: text("arn"), Limit: service.Some[int64](1), StartShardID: text("s"), Filtered: true, FilterType: text("CHILD_SHARDS"), ParentOnly: text("p")})
 	// a member that is repeated counts the last time only
 	want(t, decodeAs(t, decodeDescribeStream, `{"StreamArn":"arn","ShardFilter":{"Type":"CHILD_SHARDS","ShardId":"p"},"ShardFilter":{"Type":"CHILD_SHARDS"}}`),
-		service.DescribeStreamInput{ARN: text("arn"), FilterType: text("CHILD_SHARDS")})
+		service.DescribeStreamInput{ARN: text("arn"), Filtered: true, FilterType: text("CHILD_SHARDS")})
 	want(t, decodeAs(t, decodeGetShardIterator, `{"StreamArn":"arn","ShardId":"s","ShardIteratorType":"LATEST","SequenceNumber":"1"}`),
 		service.GetShardIteratorInput{ARN: text("arn"), ShardID: text("s"), Type: text("LATEST"), Sequence: text("1")})
 }

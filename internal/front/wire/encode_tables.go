@@ -12,11 +12,11 @@ func encodeDescribeTable(w *writer, out *service.TableDescription) {
 }
 
 func encodeTable(w *writer, t *service.TableDescription) {
-	encodePairs(w, "AttributeDefinitions", t.Attributes, "AttributeName", "AttributeType")
+	encodeSchema(w, "AttributeDefinitions", t.Attributes, "AttributeName", "AttributeType")
 	w.name("TableName").text(t.TableName)
-	encodePairs(w, "KeySchema", t.KeySchema, "AttributeName", "KeyType")
+	encodeSchema(w, "KeySchema", t.KeySchema, "AttributeName", "KeyType")
 	w.name("TableStatus").text(t.Status)
-	w.name("CreationDateTime").instant(t.Created)
+	w.optionalInstant("CreationDateTime", t.Created)
 	encodeThroughput(w, t)
 	w.name("TableSizeBytes").integer(t.SizeBytes)
 	w.name("ItemCount").integer(t.ItemCount)
@@ -120,8 +120,10 @@ func encodeIndexes(w *writer, name string, list []service.IndexDescription) {
 
 func encodeIndex(w *writer, x *service.IndexDescription) {
 	w.name("IndexName").text(x.Name)
-	encodePairs(w, "KeySchema", x.KeySchema, "AttributeName", "KeyType")
-	encodeProjection(w, x)
+	encodeSchema(w, "KeySchema", x.KeySchema, "AttributeName", "KeyType")
+	if x.ProjectionType != "" {
+		encodeProjection(w, x)
+	}
 	if global := x.Status != ""; global {
 		w.name("IndexStatus").text(x.Status)
 		if x.Backfilling.Set {
@@ -147,6 +149,13 @@ func encodeProjection(w *writer, x *service.IndexDescription) {
 		w.name("NonKeyAttributes").texts(x.NonKey)
 	}
 	w.endObject()
+}
+
+// encodeSchema is encodePairs for a part of a description that a table in deletion lacks.
+func encodeSchema(w *writer, name string, pairs [][2]string, first, second string) {
+	if len(pairs) > 0 {
+		encodePairs(w, name, pairs, first, second)
+	}
 }
 
 // encodePairs writes a list of structures with two text members.

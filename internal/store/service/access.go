@@ -215,5 +215,10 @@ func (s *Service) arnResource(arn string) string {
 	if err != nil {
 		return arn
 	}
+	return s.arnOf(resource)
+}
+
+// arnOf returns the ARN of a resource, such as "table/Music", in this region and account.
+func (s *Service) arnOf(resource string) string {
 	return "arn:aws:dynamodb:" + s.region + ":" + s.account + ":" + resource
 }

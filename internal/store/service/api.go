@@ -625,6 +625,7 @@ type DescribeStreamInput struct {
 	ARN          Opt[string]
 	Limit        Opt[int64]
 	StartShardID Opt[string]
+	Filtered     bool        // ShardFilter is present
 	ParentOnly   Opt[string] // ShardId of ShardFilter: only the children of this shard
 	FilterType   Opt[string] // Type of ShardFilter
 }

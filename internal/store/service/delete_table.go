@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"slices"
 
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 	"github.com/mayflydb/mayfly/internal/store/engine"
@@ -16,7 +17,7 @@ func (s *Service) DeleteTable(ctx context.Context, in *TableNameInput) (*TableDe
 		return nil, err
 	}
 	if gone := s.passing.of(ref.name).gone; gone != nil {
-		return gone, nil
+		return describeDeleting(gone), nil
 	}
 	if err := s.passing.checkSettled(ref.name); err != nil {
 		return nil, err
@@ -29,7 +30,27 @@ func (s *Service) DeleteTable(ctx context.Context, in *TableNameInput) (*TableDe
 	out := s.describe(d, engine.TableStats{})
 	out.Status = statusDeleting
 	s.passing.removed(out)
-	return out, nil
+	return describeDeleting(out), nil
+}
+
+// describeDeleting returns the description of a table that is DELETING. As at AWS, it has neither
+// schema nor creation time, and its indexes neither keys nor projections.
+func describeDeleting(t *TableDescription) *TableDescription {
+	out := &TableDescription{
+		TableName: t.TableName, TableID: t.TableID, ARN: t.ARN, Status: statusDeleting, ItemCount: t.ItemCount, SizeBytes: t.SizeBytes,
+		BillingMode: t.BillingMode, OnDemandSince: t.OnDemandSince, Read: t.Read, Write: t.Write, Decreases: t.Decreases,
+		DeletionProtection: t.DeletionProtection, Local: slices.Clone(t.Local), Global: slices.Clone(t.Global),
+	}
+	for _, list := range [][]IndexDescription{out.Local, out.Global} {
+		for i := range list {
+			x := &list[i]
+			*x = IndexDescription{Name: x.Name, ARN: x.ARN, Status: x.Status, ItemCount: x.ItemCount, SizeBytes: x.SizeBytes, Read: x.Read, Write: x.Write}
+			if x.Status != "" {
+				x.Status = statusDeleting
+			}
+		}
+	}
+	return out
 }
 
 // mayDrop refuses to delete a table that is protected or has an index under construction.

@@ -49,6 +49,10 @@ func describeStreamShape(in *DescribeStreamInput) error {
 	s.length("streamArn", in.ARN, arnLengthMin, arnLengthMax)
 	s.limit(in.Limit, streamsPageMax)
 	s.length("exclusiveStartShardId", in.StartShardID, shardIDLengthMin, shardIDLengthMax)
+	if in.Filtered {
+		s.Required("shardFilter.type", in.FilterType.Set)
+		s.Required("shardFilter.shardId", in.ParentOnly.Set)
+	}
 	s.enum("shardFilter.type", in.FilterType, []string{filterChildShards})
 	s.length("shardFilter.shardId", in.ParentOnly, shardIDLengthMin, shardIDLengthMax)
 	return s.err()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/mayflydb/mayfly/internal/store/dynamo"
 	"github.com/mayflydb/mayfly/internal/store/engine"
 )
 
@@ -50,14 +49,8 @@ func getRecordsShape(in *GetRecordsInput) error {
 	var s shape
 	s.Required("shardIterator", in.Iterator.Set)
 	s.length("shardIterator", in.Iterator, 1, iteratorLengthMax)
-	s.least("limit", in.Limit, 1)
-	if err := s.err(); err != nil {
-		return err
-	}
-	if in.Limit.V > recordsMax {
-		return &dynamo.Error{Code: dynamo.CodeLimitExceeded, Message: "Limit must not be greater than 1000"}
-	}
-	return nil
+	s.limit(in.Limit, recordsMax)
+	return s.err()
 }
 
 // streamRecord returns a record in the API's form. Its time is rounded down to the second, as at

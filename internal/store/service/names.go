@@ -43,7 +43,7 @@ func (s *shape) dataTable(path string, v Opt[string]) tableRef {
 	case !constraint.NameLetters(v.V):
 		s.pattern(path, v.V)
 	default:
-		s.length(path, v, 1, nameLengthMax)
+		s.length(path, v, nameLengthMin, nameLengthMax)
 	}
 	return tableRef{name: v.V, given: v.V}
 }

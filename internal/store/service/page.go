@@ -33,6 +33,9 @@ type page struct {
 	expired  Expired
 	limit    int // items evaluated; 0: no limit
 	perBlock float64
+	// of a scan: the partitions of the table that a page from its beginning to its end visits; 0: not
+	// counted
+	partitions int
 
 	items   []dynamo.Item
 	count   int
@@ -161,6 +164,9 @@ func (p *page) output(given, capacity string) *PageOutput {
 		Items: p.items, CountOnly: p.countOnly, Count: p.count, ScannedCount: p.scanned, LastEvaluatedKey: p.last,
 	}
 	units := readUnits(p.bytes, p.perBlock)
+	if p.last == nil { // each partition costs at least one block
+		units = max(units, float64(p.partitions)*p.perBlock)
+	}
 	p.countRead(units)
 	mode := capacityMode(capacity)
 	if !mode.asked() {

@@ -10,6 +10,10 @@ import (
 // scanSegmentsMax is the greatest TotalSegments.
 const scanSegmentsMax = 1_000_000
 
+// onDemandPartitions is the number of partitions of a new table on demand. A scan of the whole table
+// visits each.
+const onDemandPartitions = 4
+
 // Scan returns a page of a whole table or index, or of one segment, in the order of the partition
 // keys' hashes.
 func (s *Service) Scan(ctx context.Context, in *ScanInput) (*PageOutput, error) {
@@ -122,6 +126,9 @@ func (p *page) bindScan(in *ScanInput) error {
 		return err
 	}
 	p.rng.Segment, p.rng.Segments = int(in.Segment.V), int(in.TotalSegments.V)
+	if p.index == nil && p.rng.After == nil && p.desc.API.OnDemand {
+		p.partitions = max(onDemandPartitions/max(p.rng.Segments, 1), 1)
+	}
 	if err := p.checkStartInSegment(); err != nil {
 		return err
 	}

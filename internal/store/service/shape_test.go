@@ -31,7 +31,8 @@ func TestShapeCostsNothing(t *testing.T) {
 func TestDataTable(t *testing.T) {
 	const pattern = "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+"
 	tests := []struct{ given, name, want string }{
-		{"a", "a", ""}, // shorter than a table's name can be, but only unknown
+		{"ab", "", "1 validation error detected: Value 'ab' at 'tableName' failed to satisfy constraint: Member must have length greater than or equal to 3"},
+		{"", "", "1 validation error detected: Value '' at 'tableName' failed to satisfy constraint: Member must have length greater than or equal to 1"},
 		{"Music", "Music", ""},
 		{"arn:aws:dynamodb:eu-west-1:123456789012:table/Music", "Music", ""},
 		{"arn:aws-cn:dynamodb:cn-north-1:1:table/Music", "Music", ""},

@@ -253,7 +253,7 @@ func TestStreamsRefused(t *testing.T) {
 	_, err := d.GetRecords(ctx, &GetRecordsInput{Iterator: Some("nonsense")})
 	invalidRequest(t, err, "Invalid ShardIterator")
 	_, err = d.GetRecords(ctx, &GetRecordsInput{Iterator: Some("nonsense"), Limit: Some[int64](1001)})
-	refused(t, err, dynamo.CodeLimitExceeded, "Limit must not be greater than 1000")
+	invalidRequest(t, err, "1 validation error detected: Value '1001' at 'limit' failed to satisfy constraint: Member must have value less than or equal to 1000")
 	_, err = d.ListStreams(ctx, &ListStreamsInput{TableName: Some("none")})
 	refused(t, err, dynamo.CodeResourceNotFound, "Requested resource not found: Table: none not found")
 }

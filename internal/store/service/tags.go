@@ -16,14 +16,13 @@ const (
 	tagsMax        = 50
 	tagKeyMax      = 128
 	tagValueMax    = 256
-	tagPageMax     = 10
 	msgTooManyTags = "Number of Tags exceed the current limit for the provided ResourceArn"
 )
 
 // TagResource sets tags of a table and replaces tags of the same key. mayfly's own tags change how
 // the table's items expire, and its next stream.
 func (s *Service) TagResource(ctx context.Context, in *TagResourceInput) (*Empty, error) {
-	table, err := taggedTable(in.ARN)
+	table, err := s.taggedTable("TagResource", in.ARN)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +37,8 @@ func (s *Service) TagResource(ctx context.Context, in *TagResourceInput) (*Empty
 	if err := checkTags(in.Tags); err != nil {
 		return nil, err
 	}
-	return s.alterTags(ctx, in.ARN.V, table, func(tags map[string]string) (map[string]string, error) {
+	missing := notFound(": ResourcArn: " + in.ARN.V + " not found") // sic
+	return s.alterTags(ctx, table, missing, func(tags map[string]string) (map[string]string, error) {
 		tags = tagMap(tags, in.Tags)
 		if len(tags) > tagsMax {
 			return nil, invalid(msgTooManyTags)
@@ -49,14 +49,14 @@ func (s *Service) TagResource(ctx context.Context, in *TagResourceInput) (*Empty
 
 // UntagResource removes tags of a table by their keys, and ignores keys that it does not have.
 func (s *Service) UntagResource(ctx context.Context, in *UntagResourceInput) (*Empty, error) {
-	table, err := taggedTable(in.ARN)
+	table, err := s.taggedTable("UntagResource", in.ARN)
 	if err != nil {
 		return nil, err
 	}
 	if len(in.Keys) == 0 {
 		return nil, invalid("Atleast one Tag Key needs to be provided as Input.")
 	}
-	return s.alterTags(ctx, in.ARN.V, table, func(tags map[string]string) (map[string]string, error) {
+	return s.alterTags(ctx, table, notFound(""), func(tags map[string]string) (map[string]string, error) {
 		tags = maps.Clone(tags)
 		for _, key := range in.Keys {
 			delete(tags, key)
@@ -65,15 +65,17 @@ func (s *Service) UntagResource(ctx context.Context, in *UntagResourceInput) (*E
 	})
 }
 
-// ListTagsOfResource returns a table's tags in the order of their keys, ten a page.
+// ListTagsOfResource returns a table's tags in the order of their keys, all in one answer. The answer
+// for a missing table does not reveal that it is missing.
 func (s *Service) ListTagsOfResource(_ context.Context, in *ListTagsInput) (*ListTagsOutput, error) {
-	table, err := taggedTable(in.ARN)
+	const operation = "ListTagsOfResource"
+	table, err := s.taggedTable(operation, in.ARN)
 	if err != nil {
 		return nil, err
 	}
 	_, d, err := s.describedTable(table)
 	if err != nil {
-		return nil, tagError(err, in.ARN.V)
+		return nil, tagError(err, in.ARN.V, s.denied(operation, in.ARN.V))
 	}
 	out := &ListTagsOutput{}
 	tags := d.API.Tags
@@ -81,42 +83,49 @@ func (s *Service) ListTagsOfResource(_ context.Context, in *ListTagsInput) (*Lis
 		if in.NextToken.Set && key <= in.NextToken.V {
 			continue
 		}
-		if len(out.Tags) == tagPageMax {
-			out.NextToken = out.Tags[tagPageMax-1][0]
-			break
-		}
 		out.Tags = append(out.Tags, [2]string{key, tags[key]})
 	}
 	return out, nil
 }
 
-func (s *Service) alterTags(ctx context.Context, arn, table string, change func(map[string]string) (map[string]string, error)) (*Empty, error) {
+func (s *Service) alterTags(ctx context.Context, table string, missing error, change func(map[string]string) (map[string]string, error)) (*Empty, error) {
 	_, err := s.engine.Alter(ctx, namespace, table, func(d *engine.TableDesc, _ engine.Instant) (err error) {
 		d.API.Tags, err = change(d.API.Tags)
 		s.obeyTags(d)
 		return err
 	})
 	if err != nil {
-		return nil, tagError(err, arn)
+		return nil, tagError(err, s.tableARN(table), missing)
 	}
 	return &Empty{}, nil
 }
 
-// tagError is apiError, except that the error for a missing table shows the ARN.
-func tagError(err error, arn string) error {
+// tagError is apiError with another error for a missing table.
+func tagError(err error, arn string, missing error) error {
 	err = apiError(err, arn)
 	if errorCode(err) == dynamo.CodeResourceNotFound {
-		return notFound(": ResourceArn: " + arn + " not found")
+		return missing
 	}
 	return err
 }
 
-// taggedTable returns the table that a resource ARN names.
-func taggedTable(arn Opt[string]) (string, error) {
+// taggedTable returns the table that a resource ARN names. Access to an ARN that is malformed, or of
+// another account or region, is denied, as at AWS.
+func (s *Service) taggedTable(operation string, arn Opt[string]) (string, error) {
 	if !arn.Set || arn.V == "" {
 		return "", invalid("Invalid TableArn")
 	}
+	if resource, err := arnResource(arn.V); err != nil || !isARN(arn.V) || arn.V != s.arnOf(resource) {
+		return "", s.denied(operation, arn.V)
+	}
 	return resourceName(arn.V)
+}
+
+// denied returns the error for a resource that no caller may use.
+func (s *Service) denied(operation, arn string) error {
+	return &dynamo.Error{
+		Code: dynamo.CodeAccessDenied, Message: "User: arn:aws:iam::" + s.account + ":root is not authorized to perform: dynamodb:" + operation + " on resource: " + arn,
+	}
 }
 
 // resourceName returns the part of a resource ARN behind "table/", which names a table or stream.

@@ -2,6 +2,7 @@ package service
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
@@ -25,11 +26,7 @@ func TestTags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := d.ListTagsOfResource(ctx, &ListTagsInput{ARN: arn, NextToken: Some(first.NextToken)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	equal(t, "pages of ten", fmt.Sprint(len(first.Tags), second.Tags, second.NextToken == ""), "10 [[k10 v] [k11 v]] true")
+	equal(t, "all in one answer", fmt.Sprint(len(first.Tags), first.NextToken == ""), "12 true")
 
 	if _, err := d.UntagResource(ctx, &UntagResourceInput{ARN: arn, Keys: []string{"k00", "none"}}); err != nil {
 		t.Fatal(err)
@@ -51,11 +48,8 @@ func TestTagsRefused(t *testing.T) {
 		want  string
 	}{
 		{"no ARN", TagResourceInput{}, "Invalid TableArn"},
-		{"no ARN at all", TagResourceInput{ARN: Some("Counters")}, "One or more parameter values were invalid: ARNs must start with 'arn:': Counters"},
 		{"ARN of an index", TagResourceInput{ARN: Some(arn + "/index/x"), Tags: one},
 			"One or more parameter values were invalid: Invalid resource arn provided, only table or stream is accepted. Provided resource arn: " + arn + "/index/x"},
-		{"ARN of another service", TagResourceInput{ARN: Some("arn:aws:s3:::bucket"), Tags: one},
-			"One or more parameter values were invalid: Provided Arn is not a DynamoDB resource arn: arn:aws:s3:::bucket"},
 		{"no tags", TagResourceInput{ARN: Some(arn)}, "Atleast one Tag needs to be provided as Input."},
 		{"bad key", TagResourceInput{ARN: Some(arn), Tags: []Tag{{Some("a?"), Some("")}}}, "The Tag Key provided is invalid, Key: a?"},
 		{"key twice", TagResourceInput{ARN: Some(arn), Tags: append(one, one...)}, "Duplicate Tag Keys provided as input: Duplicate Tag Key found k"},
@@ -67,9 +61,42 @@ func TestTagsRefused(t *testing.T) {
 		})
 	}
 	_, err := d.TagResource(ctx, &TagResourceInput{ARN: Some(d.tableARN("none")), Tags: one})
-	refused(t, err, dynamo.CodeResourceNotFound, "Requested resource not found: ResourceArn: "+d.tableARN("none")+" not found")
+	refused(t, err, dynamo.CodeResourceNotFound, "Requested resource not found: ResourcArn: "+d.tableARN("none")+" not found")
 	_, err = d.UntagResource(ctx, &UntagResourceInput{ARN: Some(arn)})
 	invalidRequest(t, err, "Atleast one Tag Key needs to be provided as Input.")
+}
+
+// TestTagsDenied: each of the three operations checks the ARN first, and treats a missing table in
+// its own way.
+func TestTagsDenied(t *testing.T) {
+	d := open(t)
+	arn := d.tableARN(d.counters())
+	operations := map[string]func(arn string) error{
+		"TagResource": func(arn string) error { _, err := d.TagResource(ctx, &TagResourceInput{ARN: Some(arn)}); return err },
+		"UntagResource": func(arn string) error {
+			_, err := d.UntagResource(ctx, &UntagResourceInput{ARN: Some(arn)})
+			return err
+		},
+		"ListTagsOfResource": func(arn string) error {
+			_, err := d.ListTagsOfResource(ctx, &ListTagsInput{ARN: Some(arn)})
+			return err
+		},
+	}
+	for _, bad := range []string{
+		"Counters", "arn:aws:s3:::bucket", "arn:aws:dynamodb:eu-west-1:123456789012", "arn:aws:dynamodb::123456789012:table/Counters",
+		strings.Replace(arn, "eu-west-1", "eu-west-2", 1), strings.Replace(arn, "123456789012", "123456789013", 1), strings.Replace(arn, "arn:aws:", "arn:aws-cn:", 1),
+	} {
+		for name, do := range operations {
+			refused(t, do(bad), dynamo.CodeAccessDenied, "User: arn:aws:iam::123456789012:root is not authorized to perform: dynamodb:"+name+" on resource: "+bad)
+		}
+	}
+	missing := d.tableARN("none")
+	_, err := d.TagResource(ctx, &TagResourceInput{ARN: Some(missing), Tags: []Tag{{Some("k"), Some("v")}}})
+	refused(t, err, dynamo.CodeResourceNotFound, "Requested resource not found: ResourcArn: "+missing+" not found")
+	_, err = d.UntagResource(ctx, &UntagResourceInput{ARN: Some(missing), Keys: []string{"k"}})
+	refused(t, err, dynamo.CodeResourceNotFound, "Requested resource not found")
+	refused(t, operations["ListTagsOfResource"](missing), dynamo.CodeAccessDenied,
+		"User: arn:aws:iam::123456789012:root is not authorized to perform: dynamodb:ListTagsOfResource on resource: "+missing)
 }
 
 // A table's tag sets the number of shards of its stream, from the next time that a stream is

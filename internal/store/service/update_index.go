@@ -57,14 +57,19 @@ func checkIndexUpdates(in *UpdateTableInput) error {
 	return nil
 }
 
-// changeIndexes applies GlobalSecondaryIndexUpdates to a table's description. It checks limits
-// last, as AWS does.
+// changeIndexes applies GlobalSecondaryIndexUpdates to a table's description. As at AWS, it first
+// counts the changes, before it looks at the indexes that they name, and last the indexes.
 func changeIndexes(d *engine.TableDesc, in *UpdateTableInput) error {
 	before := slices.Clone(d.Indexes)
-	definitions := mergeDefinitions(d.API.Definitions, in.Attributes)
+	if err := onlyOneOnline(before, in); err != nil {
+		return err
+	}
+	definitions, err := mergeDefinitions(d, in.Attributes)
+	if err != nil {
+		return err
+	}
 	for i := range in.GlobalUpdates {
 		u := &in.GlobalUpdates[i]
-		var err error
 		switch {
 		case u.Create != nil:
 			err = addIndex(d, u.Create, in.Attributes, definitions)
@@ -78,28 +83,39 @@ func changeIndexes(d *engine.TableDesc, in *UpdateTableInput) error {
 		}
 	}
 	d.API.Definitions = usedDefinitions(d, definitions)
-	return checkIndexLimits(before, d, in)
+	return checkIndexCount(d, in)
 }
 
-// checkIndexLimits refuses more than one index under construction or removal at a time, and more
-// indexes than a table may have. An index under construction may be removed.
-func checkIndexLimits(before []engine.IndexDesc, d *engine.TableDesc, in *UpdateTableInput) error {
+// onlyOneOnline refuses more than one index under construction or removal at a time. An index under
+// construction may be removed.
+func onlyOneOnline(before []engine.IndexDesc, in *UpdateTableInput) error {
 	if !changesIndexesOnline(in) {
 		return nil
 	}
-	online := 0
+	online, removed := 0, ""
 	for _, u := range in.GlobalUpdates {
 		if u.online() {
 			online++
 		}
+		if u.Delete != nil {
+			removed = u.indexName()
+		}
 	}
 	for _, ix := range before {
-		if ix.Building && d.Index(ix.Name) != nil {
+		if ix.Building && ix.Name != removed {
 			online++
 		}
 	}
 	if online > 1 {
 		return &dynamo.Error{Code: dynamo.CodeLimitExceeded, Message: msgOneIndex}
+	}
+	return nil
+}
+
+// checkIndexCount refuses more global indexes than a table may have.
+func checkIndexCount(d *engine.TableDesc, in *UpdateTableInput) error {
+	if !changesIndexesOnline(in) {
+		return nil
 	}
 	global := 0
 	for _, ix := range d.Indexes {
@@ -222,16 +238,22 @@ func globalIndex(d *engine.TableDesc, name, do string) (*engine.IndexDesc, error
 	return ix, nil
 }
 
-// mergeDefinitions returns the definitions of a table with the request's. If both define an
-// attribute, the table's type stays.
-func mergeDefinitions(table []engine.KeyAttr, given []AttributeDefinition) []engine.KeyAttr {
-	merged := slices.Clone(table)
+// mergeDefinitions returns the definitions of a table with the request's. They may not contradict
+// each other about a key in use.
+func mergeDefinitions(d *engine.TableDesc, given []AttributeDefinition) ([]engine.KeyAttr, error) {
+	merged := slices.Clone(d.API.Definitions)
 	for _, def := range given {
-		if !slices.ContainsFunc(merged, func(a engine.KeyAttr) bool { return a.Name == def.Name.V }) {
-			merged = append(merged, engine.KeyAttr{Name: def.Name.V, Kind: dynamo.KindOf(def.Type.V)})
+		kind := dynamo.KindOf(def.Type.V)
+		at := slices.IndexFunc(merged, func(a engine.KeyAttr) bool { return a.Name == def.Name.V })
+		switch {
+		case at < 0:
+			merged = append(merged, engine.KeyAttr{Name: def.Name.V, Kind: kind})
+		case at < len(d.API.Definitions) && merged[at].Kind != kind:
+			return nil, invalid(invalidValues + "AttributeDefinitions has the type " + def.Type.V + " for the key attribute " + def.Name.V +
+				", which has the type " + merged[at].Kind.String())
 		}
 	}
-	return merged
+	return merged, nil
 }
 
 // usedDefinitions returns the definitions that a key of the table or of an index uses.

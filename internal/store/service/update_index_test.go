@@ -316,12 +316,16 @@ func TestUpdateTableIndexLimits(t *testing.T) {
 	d.updateMusic(adding(include(index("projects", "INCLUDE", "label"), many[1:]...), "label:S"))
 }
 
-// Definitions in a request add to the table's: a known attribute keeps its type, and unused
-// definitions are dropped.
+// Definitions in a request add to the table's. They may not contradict them, and unused definitions
+// are dropped.
 func TestUpdateTableDefinitions(t *testing.T) {
 	d := open(t)
 	table := d.music()
-	d.updateMusic(adding(index("byYearAlone", "ALL", "year"), "year:S", "artist:N", "unused:S"))
+	in := adding(index("byYearAlone", "ALL", "year"), "year:S")
+	in.TableName = Some(table)
+	_, err := d.UpdateTable(ctx, &in)
+	invalidRequest(t, err, "One or more parameter values were invalid: AttributeDefinitions has the type S for the key attribute year, which has the type N")
+	d.updateMusic(adding(index("byYearAlone", "ALL", "year"), "year:N", "artist:S", "unused:S"))
 	equal(t, "table", d.shown(), "ACTIVE byGenre:ACTIVE:0 byYearAlone:CREATING:true:0 artist=S song=S year=N genre=S")
 	d.put(table, `{"artist":{"S":"a"},"song":{"S":"s"},"year":{"N":"1999"}}`)
 	d.build()
