@@ -71,7 +71,7 @@ func deletingAnswer(t *testing.T, e *Endpoint) {
 	}
 }
 
-// Two changes of indexes in one call are too many, whatever they name. A table is looked for before
+// Two changes of indexes in one call are too many, whether the indexes exist or not. A table is looked for before
 // the bounds of an index's throughput are.
 func indexesCounted(t *testing.T, e *Endpoint) {
 	const tooMany = "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table"

@@ -618,7 +618,7 @@ func TestCraftedARNs(t *testing.T) {
 				continue // sound, and denied as the policy says
 			}
 			err := test.call(&crafted)
-			if err == nil || strings.Contains(err.Error(), "AccessDenied") && test.operation != "ListTagsOfResource" { // which denies what is missing
+			if err == nil || strings.Contains(err.Error(), "AccessDenied") && test.operation != "ListTagsOfResource" { // a missing table is denied
 				t.Errorf("%s of %s: got %v", test.operation, crafted, err)
 			}
 		}

@@ -8,7 +8,8 @@ import (
 )
 
 // EnableKinesisStreamingDestination makes a Kinesis stream the destination of a table's changes. A
-// table has at most one; the disabled ones stay in its list.
+// table has at most one; the disabled ones stay in its list. The setting is stored and shown, and no
+// records are delivered: the log says so.
 //
 // The order of checks: the table's name, the shape, whether the table exists, and the state of its
 // destinations.
@@ -29,6 +30,7 @@ func (s *Service) EnableKinesisStreamingDestination(ctx context.Context, in *Kin
 	if err != nil {
 		return nil, apiError(err, ref.name)
 	}
+	s.log.Warn("a Kinesis destination is stored, but its stream gets no records; a trigger can deliver them", "table", ref.name, "stream", in.StreamARN.V, "see", "docs/triggers.md")
 	return &KinesisOutput{
 		TableName: ref.name, StreamARN: in.StreamARN.V, Status: stateEnabling, Precision: in.Precision.V,
 	}, nil

@@ -10,12 +10,8 @@ import (
 // There are no global tables here: the operations answer as in an account without any. Version
 // 2017.11.29, to which most of them belong, cannot be created at AWS either.
 
-const (
-	listGlobalTablesMax = 100
-
-	msgLegacyVersion = invalidValues + "DynamoDB global tables version 2017.11.29 is not supported. We recommend using DynamoDB global tables version 2019.11.21, " +
-		"instead of version 2017.11.29 (Legacy)."
-)
+const msgLegacyVersion = invalidValues + "DynamoDB global tables version 2017.11.29 is not supported. We recommend using DynamoDB global tables version 2019.11.21, " +
+	"instead of version 2017.11.29 (Legacy)."
 
 func noGlobalTable(name string) string {
 	return "Global table with name: '" + name + "' does not exist."

@@ -2,6 +2,7 @@ package service
 
 import (
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -50,9 +51,14 @@ func TestKinesisDestinations(t *testing.T) {
 	invalidRequest(t, err, "Table is not in a valid state to enable Kinesis Streaming Destination: No streaming destination with streamArn: "+kinesisOne+" found for table with tableName: Music")
 	equal(t, "at first", d.kinesis(), "")
 
+	var log strings.Builder
+	d.log = slog.New(slog.NewTextHandler(&log, nil))
 	out, err := enable(ctx, in(kinesisOne, ""))
 	if err != nil {
 		t.Fatal(err)
+	}
+	if !strings.Contains(log.String(), "its stream gets no records") || !strings.Contains(log.String(), "table=Music stream="+kinesisOne) {
+		t.Errorf("the log does not say that nothing is delivered: %s", log.String())
 	}
 	equal(t, "the answer", *out, KinesisOutput{TableName: "Music", StreamARN: kinesisOne, Status: "ENABLING"})
 	equal(t, "enabled", d.kinesis(), "one ACTIVE")

@@ -31,8 +31,8 @@ func (d *db) musicWarm() string {
 	return warmShown(out)
 }
 
-// TestWarmThroughput: it begins with what the billing mode implies, and only grows, whatever happens
-// to the throughput.
+// TestWarmThroughput: it begins with what the billing mode implies, and only grows: it stays when
+// the throughput falls or the billing mode changes.
 func TestWarmThroughput(t *testing.T) {
 	d := open(t)
 	in := musicTable("Music")
