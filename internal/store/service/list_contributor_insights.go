@@ -11,7 +11,7 @@ import (
 )
 
 // ListContributorInsights returns the enabled Contributor Insights settings of one table or of all, a
-// page at a time: tables by name, and each table's before those of its global indexes.
+// page at a time: by table, and the table before its global indexes, by name.
 func (s *Service) ListContributorInsights(ctx context.Context, in *ListInsightsInput) (*ListInsightsOutput, error) {
 	var sh shape
 	sh.least("maxResults", in.Limit, 1)

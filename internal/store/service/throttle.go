@@ -93,7 +93,7 @@ func (f flow) limit() limit {
 	api := &f.desc.API
 	switch {
 	case f.index != nil && api.OnDemand:
-		return limit{}
+		return limit{rate: float64(pick(f.write, f.index.MaxWrite, f.index.MaxRead)), onDemand: true}
 	case f.index != nil:
 		return limit{rate: float64(pick(f.write, f.index.Write, f.index.Read))}
 	case api.OnDemand:

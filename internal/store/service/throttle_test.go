@@ -258,6 +258,44 @@ func TestThrottledOnDemand(t *testing.T) {
 	refused(t, err, dynamo.CodeTransactionCanceled, cancelMessage([]dynamo.Reason{{Code: reasonThrottling}}))
 }
 
+// A global index of a table on demand has maxima of its own. A write that would change it is refused
+// without room there.
+func TestThrottledIndexOnDemand(t *testing.T) {
+	d := open(t)
+	d.throttle = true
+	ix := index("byGroup", "KEYS_ONLY", "group")
+	ix.OnDemand = &OnDemandThroughput{MaxRead: Some[int64](2), MaxWrite: Some[int64](3)}
+	in := CreateTableInput{
+		TableName: Some("Slow"), Attributes: definitions("id:S", "group:S"), KeySchema: keys("id"), BillingMode: Some("PAY_PER_REQUEST"), Global: []IndexSpec{ix},
+	}
+	if _, err := d.CreateTable(ctx, &in); err != nil {
+		t.Fatal(err)
+	}
+	grouped := func() (done int, err error) {
+		for done = range 50 {
+			put := &WriteInput{TableName: Some("Slow"), Item: arg(fmt.Sprintf(`{"id":{"S":"g%d"},"group":{"S":"g"}}`, done))}
+			if _, err = d.PutItem(ctx, put); err != nil {
+				return done, err
+			}
+		}
+		return 50, nil
+	}
+	const arn = "arn:aws:dynamodb:eu-west-1:123456789012:table/Slow/index/byGroup"
+	done, err := grouped()
+	throttledAs(t, err, dynamo.CodeThrottling, "IndexWriteMaxOnDemandThroughputExceeded "+arn)
+	equal(t, "puts", done, 3)
+	if got := d.puts(20); got != 20 {
+		t.Errorf("without the index: %d puts, want 20", got)
+	}
+	for range 4 { // each costs half a unit
+		if _, err = d.Scan(ctx, &ScanInput{TableName: Some("Slow"), IndexName: Some("byGroup")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err = d.Scan(ctx, &ScanInput{TableName: Some("Slow"), IndexName: Some("byGroup")})
+	throttledAs(t, err, dynamo.CodeThrottling, "IndexReadMaxOnDemandThroughputExceeded "+arn)
+}
+
 // The tag of a table decides for it, and without tag and option nothing is enforced.
 func TestThrottleTag(t *testing.T) {
 	d := slow(t, 1, 1, 1, 1)
