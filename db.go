@@ -17,6 +17,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/descriptor"
 	"github.com/mayflydb/mayfly/internal/front/admin"
 	"github.com/mayflydb/mayfly/internal/front/audit"
+	"github.com/mayflydb/mayfly/internal/front/cloudwatch"
 	"github.com/mayflydb/mayfly/internal/front/httploop"
 	"github.com/mayflydb/mayfly/internal/front/keys"
 	"github.com/mayflydb/mayfly/internal/front/wire"
@@ -161,6 +162,8 @@ func (db *DB) assemble() {
 	if !o.DatabaseOnly {
 		further, named = db.work.host.Operations(db.work.making)
 	}
+	named = append(named, cloudwatch.Actions(db.engine.Points())...)
+	db.setLevels()
 	shared := db.shared()
 	db.peers = shared.peers
 	db.server = wire.New(wire.Options{

@@ -10,8 +10,9 @@ import (
 
 // observe counts an answered request, and announces the change of a table that it may have made: an
 // operation can fail after its change is durable.
-func (db *DB) observe(operation string, _ int, code string, took time.Duration) {
+func (db *DB) observe(operation string, status int, code string, took time.Duration) {
 	db.metrics.Request(operation, code, took)
+	db.countRequest(operation, status, code)
 	if operation == "CreateTable" || operation == "UpdateTable" || operation == "DeleteTable" {
 		db.changes.announce(db.engine.HoldAll)
 	}
@@ -30,6 +31,7 @@ func (db *DB) reaped(r engine.Reap) {
 		}
 	}
 	db.metrics.Reaped(r.Table, len(r.Due))
+	db.countReaped(r)
 	db.expired.Add(int64(len(r.Due)))
 }
 

@@ -47,7 +47,7 @@ func newWork(db *DB) *work {
 		Targets: o.Targets, Unmapped: o.Unmapped == UnmappedAccept, Advice: adviceUnmapped, CatchUp: o.catchUp(),
 		Triggers: o.triggers(), Reminders: o.reminders(),
 		Leases: lease.Options{Exclusive: true}, Registry: consume.Registry(db.Registry()), Parked: db.hasTable(deliver.RetriesTable),
-		Refuse: w.refuse, Observe: db.metrics.Delivery, Failed: w.fail, Logger: o.Logger,
+		Refuse: w.refuse, Observe: db.delivery, Failed: w.fail, Logger: o.Logger,
 	})
 	return w
 }

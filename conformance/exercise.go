@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
@@ -22,6 +23,9 @@ type Endpoint struct {
 	Scheduler *scheduler.Client   // EventBridge Scheduler
 	Events    *eventbridge.Client // EventBridge's classic rules
 	Lambda    *lambda.Client      // event source mappings; needs Streams
+
+	// CloudWatch reads the metrics of the tables and schedules. Its checks need Advance as well.
+	CloudWatch *cloudwatch.Client
 
 	// Advance moves the endpoint's clock forward and returns when all due work is done. If it is
 	// nil, the suite omits the checks of expiry.
@@ -124,6 +128,9 @@ func (e *Endpoint) timeGroups() []group {
 	}
 	if e.Scheduler != nil {
 		all = append(all, firingGroups...)
+	}
+	if e.CloudWatch != nil {
+		all = append(all, metricGroups...)
 	}
 	return all
 }
@@ -285,6 +292,11 @@ var httpGroups = []group{
 // firingGroups move the clock and need the scheduler.
 var firingGroups = []group{
 	{"Firing", firingChecks},
+}
+
+// metricGroups move the clock and need CloudWatch.
+var metricGroups = []group{
+	{"Metrics", metricChecks},
 }
 
 // schedulerGroups are EventBridge Scheduler's operations.

@@ -76,7 +76,7 @@ func (s *Server) refuse(ctx context.Context, in *Request, out *Response, err err
 	if m := s.mounted.find(in); m.api != nil {
 		out.set("Content-Type", m.api.contentType)
 		f := s.mountedFailure(ctx, &m, m.api.refusal(err), "", id)
-		m.api.writeError(out, f.ErrorCode(), f.ErrorMessage(), f.HTTPStatus())
+		m.api.fail(out, f, id)
 		out.Body = out.w.buf
 	} else {
 		contentType, _ := answerType(in.Header.Get("Content-Type"))

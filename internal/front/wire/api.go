@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,11 +28,12 @@ type api struct {
 	contentType string
 	fault       string // the code of an error that the API does not define
 	refused     int    // the status for a request without a valid signature
+	protocol    *protocol
 	writeError  func(out *Response, code, message string, status int)
 }
 
 func newRESTAPI(service string) *api {
-	a := &api{service, typeJSON, "InternalServerException", http.StatusForbidden, writeRESTError}
+	a := &api{service, typeJSON, "InternalServerException", http.StatusForbidden, nil, writeRESTError}
 	if service == "lambda" {
 		a.fault, a.writeError = "ServiceException", writeLambdaError
 	}
@@ -39,7 +41,7 @@ func newRESTAPI(service string) *api {
 }
 
 func newJSONAPI(service string) *api {
-	return &api{service, typeAmzJSON11, "InternalException", http.StatusBadRequest, writeJSONError}
+	return &api{service, typeAmzJSON11, "InternalException", http.StatusBadRequest, nil, writeJSONError}
 }
 
 // refusal returns a signature error, or errNoRoom, in the API's form.
@@ -105,13 +107,13 @@ func (s *Server) answerMounted(ctx context.Context, m *match, in *Request, out *
 	result, err := s.checkAndRunMounted(ctx, m, in, body)
 	if err == nil {
 		out.Status = m.op.status
-		err = out.w.marshal(result)
+		err = m.write(out, result, id)
 	}
 	if err != nil {
 		f := s.mountedFailure(ctx, m, err, name, id)
 		code = f.ErrorCode()
 		out.w.buf = out.w.buf[:0]
-		m.api.writeError(out, code, f.ErrorMessage(), f.HTTPStatus())
+		m.api.fail(out, f, id)
 	}
 	out.Body = out.w.buf
 	return name, code
@@ -131,7 +133,7 @@ func (s *Server) checkAndRunMounted(ctx context.Context, m *match, in *Request, 
 	if err != nil {
 		return nil, m.api.refusal(err)
 	}
-	call := &Call{Header: in.Header, Body: body, Region: sigv4.Region(in.Header.Get("Authorization"))}
+	call := &Call{protocol: m.api.protocol, Header: in.Header, Body: body, Region: sigv4.Region(in.Header.Get("Authorization"))}
 	if call.Path, err = m.labels(); err != nil {
 		return nil, err
 	}
@@ -152,7 +154,7 @@ func (s *Server) checkAndRunMounted(ctx context.Context, m *match, in *Request, 
 func unknownMounted(m *match, in *Request) string {
 	asked := in.Method + " " + in.Path
 	if in.Path == "/" {
-		asked = in.Header.Get("X-Amz-Target")
+		asked = cmp.Or(in.Header.Get("X-Amz-Target"), formAction(in))
 	}
 	return strings.ToValidUTF8(m.api.service+" has no operation "+asked+" here", "\uFFFD")
 }

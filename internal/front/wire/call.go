@@ -19,6 +19,8 @@ type Call struct {
 	Header Header
 	Body   []byte // decompressed; at most 1 MB
 	Region string // from the signature; empty if there is none
+
+	protocol *protocol // of the body; nil: JSON
 }
 
 // Failure is an error that is part of an API's contract, not a fault.
@@ -51,6 +53,9 @@ func malformed(why string) error {
 func (c *Call) Decode(into any) error {
 	if len(c.Body) == 0 {
 		return nil
+	}
+	if c.protocol != nil {
+		return c.protocol.decode(c.Body, into)
 	}
 	err := json.Unmarshal(exactNames(c.Body, reflect.TypeOf(into)), into)
 	var typ *json.UnmarshalTypeError

@@ -115,6 +115,7 @@ func bind[In, Out any](
 			return d.invalid
 		}
 		out, err := method(s, ctx, in)
+		d.request.measured = s.Measure(d.name, in, out, err)
 		if err == nil && encode != nil {
 			object(w, out, encode)
 		}

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/mayflydb/mayfly/internal/front/intake"
+	"github.com/mayflydb/mayfly/internal/store/service"
 )
 
 // Request is an HTTP request in the form that both loops pass to the core.
@@ -32,6 +33,8 @@ type Request struct {
 	Secure bool
 	// From is the client's address, if it is known.
 	From netip.Addr
+
+	measured service.Measured // for the latency; zero: nothing
 
 	caller *caller // since its authentication; nil: nothing is to be decided or logged
 }

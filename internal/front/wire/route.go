@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mayflydb/mayfly/internal/front/rpc"
 )
 
 // Route is an operation of a REST API with JSON bodies, found by method and path.
@@ -30,11 +32,22 @@ type Route struct {
 // Action is an operation of an API in AWS JSON 1.1: POST / with a header X-Amz-Target.
 type Action struct {
 	Service string // the service in signatures, such as "events"
+	Prefix  string // of actions in policies: "cloudwatch". Default: Service
 	Target  string // "AWSEvents.PutRule": the operation's name is after the dot
+
+	// Namespace is that of the API's XML. It makes the API one in AWS JSON 1.0, which is also served
+	// in Smithy RPC v2 CBOR and in the query protocol; see package rpc, which then reads requests and
+	// writes answers. Empty: only AWS JSON 1.1 is served.
+	Namespace string
 
 	Resource func(c *Call) string // as in Route
 
 	Do func(ctx context.Context, c *Call) (any, error) // as in Route
+}
+
+// mount returns the action as the operation of an API.
+func (a *Action) mount(to *api, name string) *mountedOp {
+	return &mountedOp{to, cmp.Or(a.Prefix, a.Service) + ":" + name, http.StatusOK, a.Resource, a.Do}
 }
 
 // mountedOp is the operation of a Route or an Action.
@@ -69,6 +82,7 @@ type mountTable struct {
 	roots   map[string]*root      // of routes, by their first segment
 	targets map[string]*api       // of actions, by the part of their target before the dot
 	actions map[string]*mountedOp // by their whole target
+	forms   formTable             // the same actions in further protocols
 }
 
 // root holds the paths below one first segment. They all belong to one API, so that the error for
@@ -90,7 +104,7 @@ type pattern struct {
 // even with different methods; a path whose first segment is empty, a label or another API's; a
 // target without a dot, or with the prefix of another service.
 func newMountTable(routes []Route, actions []Action) *mountTable {
-	t := &mountTable{roots: map[string]*root{}, targets: map[string]*api{}, actions: map[string]*mountedOp{}}
+	t := &mountTable{roots: map[string]*root{}, targets: map[string]*api{}, actions: map[string]*mountedOp{}, forms: newFormTable()}
 	apis := map[string]*api{}
 	for _, r := range routes {
 		if apis[r.Service] == nil {
@@ -101,12 +115,13 @@ func newMountTable(routes []Route, actions []Action) *mountTable {
 	for _, a := range actions {
 		prefix, name, found := strings.Cut(a.Target, ".")
 		if t.targets[prefix] == nil {
-			t.targets[prefix] = newJSONAPI(a.Service)
+			t.targets[prefix] = newActionAPI(a, rpc.JSON)
 		}
 		if !found || t.actions[a.Target] != nil || t.targets[prefix].service != a.Service {
 			panic("wire: the action " + a.Target + " is repeated, has no dot, or has the prefix of another service")
 		}
-		t.actions[a.Target] = &mountedOp{t.targets[prefix], a.Service + ":" + name, http.StatusOK, a.Resource, a.Do}
+		t.actions[a.Target] = a.mount(t.targets[prefix], name)
+		t.forms.add(a, prefix, name)
 	}
 	return t
 }
@@ -190,6 +205,9 @@ func (t *mountTable) find(in *Request) match {
 	if in.Method == http.MethodOptions {
 		return match{} // a preflight, which all APIs answer alike
 	}
+	if m := t.forms.findCBOR(in); m.api != nil {
+		return m
+	}
 	at := t.root(in.Path)
 	if at == nil {
 		return match{}
@@ -208,6 +226,9 @@ func (t *mountTable) findAction(in *Request) match {
 		return match{}
 	}
 	target := in.Header.Get("X-Amz-Target")
+	if target == "" {
+		return t.forms.findQuery(in)
+	}
 	prefix, _, _ := strings.Cut(target, ".")
 	return match{api: t.targets[prefix], op: t.actions[target]}
 }
@@ -256,6 +277,8 @@ func (m *match) labels() (map[string]string, error) {
 	return labels, nil
 }
 
-// Routed reports whether a path is below the first segment of a route. Do answers all requests
-// there.
-func (s *Server) Routed(path string) bool { return s.mounted.root(path) != nil }
+// Routed reports whether a path is below the first segment of a route, or below an API in CBOR. Do
+// answers all requests there.
+func (s *Server) Routed(path string) bool {
+	return s.mounted.root(path) != nil || s.mounted.forms.atCBOR(path) != nil
+}

@@ -118,7 +118,7 @@ func New(o Options) *Server {
 // a panic of the operation.
 func (s *Server) Do(ctx context.Context, in *Request) *Response {
 	out := newResponse()
-	in.caller = nil
+	in.caller, in.measured = nil, service.Measured{}
 	if s.Observe == nil {
 		operation, code := s.routeRequest(ctx, in, out)
 		out, code = s.admitAnswer(ctx, in, out, operation, code)
@@ -129,7 +129,11 @@ func (s *Server) Do(ctx context.Context, in *Request) *Response {
 	operation, code := s.routeRequest(ctx, in, out)
 	out, code = s.admitAnswer(ctx, in, out, operation, code)
 	s.audit(in, out, operation, code)
-	s.Observe(operation, out.Status, code, s.Now().Sub(start))
+	took := s.Now().Sub(start)
+	if code == "" {
+		in.measured.Took(took)
+	}
+	s.Observe(operation, out.Status, code, took)
 	return out
 }
 

@@ -147,7 +147,7 @@ func (e *Engine) openTable(d *TableDesc) error {
 		stored = readInstant(v)
 	}
 	t := e.newTable(d, stored)
-	d.countUnits()
+	d.countUnits(e.points)
 	if d.NextIndex == 0 { // written before tables could add and remove indexes
 		d.NextIndex = d.firstFreeIndex()
 	}
@@ -282,7 +282,7 @@ func (e *Engine) createTable(_ context.Context, d TableDesc, also func(c *commit
 	next.Table++
 	d.ID, d.UUID, d.Version = next.Table, newUUID(), 1
 	d.Indexes = slices.Clone(d.Indexes)
-	d.countUnits()
+	d.countUnits(e.points)
 	t := e.newTable(&d, Never)
 	err := e.commitNew(func(c *commit) error {
 		d.Created = c.now
@@ -365,7 +365,7 @@ func (e *Engine) Alter(ctx context.Context, namespace, name string, change func(
 		if d.TTL.Attribute != old.TTL.Attribute || d.TTL.Attribute != "" && d.TTL.Expiry != old.TTL.Expiry {
 			e.startGeneration(c.batch, old, d, c.now)
 		}
-		if err := changeIndexes(c.batch, old, d, c.now, full); err != nil {
+		if err := e.changeIndexes(c.batch, old, d, c.now, full); err != nil {
 			return err
 		}
 		t.changeHistory(c.batch, old, d, c.now)

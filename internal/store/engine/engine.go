@@ -12,6 +12,7 @@ import (
 
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/invariant"
+	"github.com/mayflydb/mayfly/internal/points"
 	"github.com/mayflydb/mayfly/internal/store/due"
 	"github.com/mayflydb/mayfly/internal/store/kv"
 )
@@ -93,8 +94,10 @@ type Engine struct {
 	log   *slog.Logger
 	kv    *kv.DB
 	clock *clock.Clock
-	queue *due.Queue
-	soon  *due.Queue // of preparers: at an instant ahead of their tables' in queue
+	// points is what happened in each minute
+	points *points.Recorder
+	queue  *due.Queue
+	soon   *due.Queue // of preparers: at an instant ahead of their tables' in queue
 	// activity counts the work in flight beside the due queue: an advance of the clock waits for
 	// it.
 	activity clock.Activity
@@ -179,6 +182,7 @@ func (e *Engine) recover() error {
 		return err
 	}
 	e.checkRestart()
+	e.points = points.NewRecorder(points.Options{Now: e.clock.Millis})
 	e.queue, e.soon = due.New(e.clock, e.dueFailed), due.New(e.clock, e.dueFailed)
 	e.room.Store(prepareBytes)
 	e.expiring = e.queue.Add(backupExpirer{e})

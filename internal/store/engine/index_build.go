@@ -17,7 +17,7 @@ import (
 // changeIndexes numbers the indexes that a change of the description adds, and deletes the entries
 // of those that it removes. On a full disk it returns ErrDiskFull for an added index. The caller is
 // inside the commit section.
-func changeIndexes(b *kv.Batch, old, d *TableDesc, now Instant, full bool) error {
+func (e *Engine) changeIndexes(b *kv.Batch, old, d *TableDesc, now Instant, full bool) error {
 	for i := range d.Indexes {
 		ix := &d.Indexes[i]
 		if ix.ID != 0 {
@@ -29,7 +29,7 @@ func changeIndexes(b *kv.Batch, old, d *TableDesc, now Instant, full bool) error
 		case full:
 			return ErrDiskFull
 		}
-		ix.ID, ix.Created, ix.Building, ix.Units = uint16(d.NextIndex), now, true, &Units{}
+		ix.ID, ix.Created, ix.Building, ix.Units = uint16(d.NextIndex), now, true, newUnits(e.points, d.Name, ix.Name)
 		d.NextIndex++
 	}
 	for i := range old.Indexes {

@@ -3,6 +3,7 @@ package engine
 import (
 	"sync/atomic"
 
+	"github.com/mayflydb/mayfly/internal/points"
 	"github.com/mayflydb/mayfly/internal/ttl"
 )
 
@@ -15,19 +16,44 @@ type Units struct {
 
 	// Carried is the service's. It is nil until the service stores something.
 	Carried atomic.Value
+
+	// the units by minutes; nil: not kept
+	reads, writes *points.Series
+	// Points has the further series of the table or index, and may be nil.
+	Points *points.Set
+}
+
+// newUnits returns the counters of a table, or of an index of it.
+func newUnits(r *points.Recorder, table, index string) *Units {
+	u := &Units{Points: r.Set(points.Key{Namespace: points.DynamoDB, Table: table, Index: index})}
+	u.reads = u.Points.Get(points.ConsumedReads, "")
+	u.writes = u.Points.Get(points.ConsumedWrites, "")
+	return u
 }
 
 // AddRead counts read units: a multiple of a half.
-func (u *Units) AddRead(units float64) { u.read.Add(int64(2 * units)) }
+func (u *Units) AddRead(units float64) {
+	u.read.Add(int64(2 * units))
+	u.reads.Add(units)
+}
 
 // AddWritten counts write units: a multiple of a half.
-func (u *Units) AddWritten(units float64) { u.written.Add(int64(2 * units)) }
+func (u *Units) AddWritten(units float64) {
+	u.written.Add(int64(2 * units))
+	u.writes.Add(units)
+}
 
 // AddThrottledRead counts a read that throttling refused.
-func (u *Units) AddThrottledRead() { u.throttledReads.Add(1) }
+func (u *Units) AddThrottledRead() {
+	u.throttledReads.Add(1)
+	u.Points.Get(points.ReadsThrottled, "").Add(1)
+}
 
 // AddThrottledWrite counts a write that throttling refused.
-func (u *Units) AddThrottledWrite() { u.throttledWrites.Add(1) }
+func (u *Units) AddThrottledWrite() {
+	u.throttledWrites.Add(1)
+	u.Points.Get(points.WritesThrottled, "").Add(1)
+}
 
 // Throttled returns the reads and writes refused so far.
 func (u *Units) Throttled() (reads, writes int64) {
@@ -60,9 +86,9 @@ func (s *Suspicions) Add(r ttl.Reason, generation uint32) (first bool) {
 func (s *Suspicions) Count(r ttl.Reason) int64 { return s.counts[r].Load() }
 
 // countUnits creates the counters of a table that has just been opened or created.
-func (d *TableDesc) countUnits() {
-	d.Units, d.Suspicions = &Units{}, &Suspicions{}
+func (d *TableDesc) countUnits(r *points.Recorder) {
+	d.Units, d.Suspicions = newUnits(r, d.Name, ""), &Suspicions{}
 	for i := range d.Indexes {
-		d.Indexes[i].Units = &Units{}
+		d.Indexes[i].Units = newUnits(r, d.Name, d.Indexes[i].Name)
 	}
 }

@@ -39,6 +39,7 @@ func (s *Service) GetRecords(ctx context.Context, in *GetRecordsInput) (*GetReco
 	for i := range page.Records {
 		out.Records[i] = s.streamRecord(d, ids, &page.Records[i])
 	}
+	s.countRecords(d, out.Records)
 	if !page.End {
 		out.Next = s.newIterator(it.arn, it.shard, page.Next).String()
 	}

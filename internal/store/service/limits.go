@@ -5,10 +5,15 @@ import (
 	"context"
 )
 
-// DescribeLimits returns the quotas of a new account in a large region. None of them is enforced
-// here.
+// The quotas of a new account in a large region, in units per second. None of them is enforced here.
+const (
+	accountRead, accountWrite = 80_000, 80_000
+	tableRead, tableWrite     = 40_000, 40_000
+)
+
+// DescribeLimits returns the quotas of the account.
 func (s *Service) DescribeLimits(context.Context, *Empty) (*DescribeLimitsOutput, error) {
-	return &DescribeLimitsOutput{AccountRead: 80_000, AccountWrite: 80_000, TableRead: 40_000, TableWrite: 40_000}, nil
+	return &DescribeLimitsOutput{AccountRead: accountRead, AccountWrite: accountWrite, TableRead: tableRead, TableWrite: tableWrite}, nil
 }
 
 // DescribeEndpoints returns the server's one endpoint: the address by which the client has reached it.

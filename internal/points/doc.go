@@ -1,0 +1,12 @@
+// Package points keeps what happened in each minute, for CloudWatch's API: the number, sum, least
+// and greatest of the values that a metric had.
+//
+// A [Series] is one metric of one table, index, operation or group. Adding a value to it costs a
+// reading of the clock and a few atomic operations; there is no goroutine and no timer. The first
+// value of a minute begins the minute's [Point]. A level, such as provisioned capacity, is noted
+// when it changes, and has a point in every minute since.
+//
+// Minutes are those of the clock that the [Recorder] gets, the database's. Points live in memory
+// only. They end after [Retention], or earlier if there are more than [Options.Most]: the oldest
+// minutes end first.
+package points

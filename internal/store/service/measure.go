@@ -1,0 +1,248 @@
+package service
+
+import (
+	"errors"
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/points"
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+	"github.com/mayflydb/mayfly/internal/store/engine"
+)
+
+// Measured is the series for the latency of a request that succeeded. The zero value has none.
+type Measured struct {
+	first *points.Series
+	more  []*points.Series // of a request to several tables
+}
+
+// Took adds the time that the request took.
+func (m Measured) Took(d time.Duration) {
+	ms := float64(d) / float64(time.Millisecond)
+	m.first.Add(ms)
+	for _, s := range m.more {
+		s.Add(ms)
+	}
+}
+
+// Measure counts the outcome of an operation in the points of the tables that it names. It returns
+// the series for the latency. CloudWatch has the same metrics; see docs/run-the-server.md.
+func (s *Service) Measure(operation string, in, out any, err error) (m Measured) {
+	if err != nil {
+		s.measureError(operation, in, err)
+		return m
+	}
+	switch in := in.(type) {
+	case *GetItemInput:
+		m.first = s.latency(in.TableName.V, operation)
+	case *WriteInput:
+		m.first = s.latency(in.TableName.V, operation)
+	case *QueryInput:
+		m.first = s.latency(in.TableName.V, operation)
+		s.returned(in.TableName.V, operation, out)
+	case *ScanInput:
+		m.first = s.latency(in.TableName.V, operation)
+		s.returned(in.TableName.V, operation, out)
+	default:
+		for _, table := range namedTables(in) {
+			m.more = append(m.more, s.latency(table, operation))
+		}
+	}
+	return m
+}
+
+func (s *Service) latency(table, operation string) *points.Series {
+	return s.pointsOf(table).Get(points.Latency, operation)
+}
+
+// returned counts the items of a page.
+func (s *Service) returned(table, operation string, out any) {
+	if page, ok := out.(*PageOutput); ok {
+		s.pointsOf(table).Get(points.ReturnedItems, operation).Add(float64(page.Count))
+	}
+}
+
+// pointsOf returns the series of a table that a request names, or nil.
+func (s *Service) pointsOf(given string) *points.Set {
+	name := given
+	if isARN(given) {
+		ref, err := (tableRef{given, given}).resolve()
+		if err != nil {
+			return nil
+		}
+		name = ref.name
+	}
+	t, err := s.engine.Table(namespace, name)
+	if err != nil {
+		return nil
+	}
+	return t.Desc().Units.Points
+}
+
+// namedTables returns the tables that a request to several names, each once.
+func namedTables(in any) (tables []string) {
+	seen := map[string]bool{}
+	add := func(table string) {
+		if table != "" && !seen[table] {
+			seen[table] = true
+			tables = append(tables, table)
+		}
+	}
+	switch in := in.(type) {
+	case *BatchGetItemInput:
+		for i := range in.RequestItems {
+			add(in.RequestItems[i].Table)
+		}
+	case *BatchWriteItemInput:
+		for i := range in.RequestItems {
+			add(in.RequestItems[i].Table)
+		}
+	case *TransactGetItemsInput, *TransactWriteItemsInput:
+		for _, table := range actionTables(in) {
+			add(table)
+		}
+	}
+	return tables
+}
+
+// actionTables returns the table of each action of a transaction.
+func actionTables(in any) (tables []string) {
+	switch in := in.(type) {
+	case *TransactGetItemsInput:
+		for i := range in.Items {
+			tables = append(tables, in.Items[i].TableName.V)
+		}
+	case *TransactWriteItemsInput:
+		for i := range in.Items {
+			tables = append(tables, in.Items[i].table())
+		}
+	}
+	return tables
+}
+
+// table returns the table that the action names, or "".
+func (a *TransactAction) table() string {
+	for _, w := range []*WriteInput{a.Check, a.Put, a.Update, a.Delete} {
+		if w != nil {
+			return w.TableName.V
+		}
+	}
+	return ""
+}
+
+// measureError counts an operation's error. The units count what throttling refuses of a table or an
+// index, and the caller of the operation the errors of clients.
+func (s *Service) measureError(operation string, in any, err error) {
+	tables := namedTables(in)
+	switch in := in.(type) {
+	case *GetItemInput:
+		tables = []string{in.TableName.V}
+	case *WriteInput:
+		tables = []string{in.TableName.V}
+	case *QueryInput:
+		tables = []string{in.TableName.V}
+	case *ScanInput:
+		tables = []string{in.TableName.V}
+	}
+	answer, known := errors.AsType[*dynamo.Error](err)
+	switch {
+	case !known:
+		s.countError(tables, points.SystemErrors, operation)
+	case answer.Code == dynamo.CodeConditionalCheckFailed:
+		s.countError(tables, points.ConditionsFailed, "")
+	case answer.Code == dynamo.CodeTransactionConflict:
+		s.countError(tables, points.Conflicts, "")
+	case answer.Code == dynamo.CodeTransactionCanceled:
+		s.measureReasons(operation, in, answer.Reasons)
+	case throttles[answer.Code]:
+		s.countError(tables, points.Throttled, operation)
+	}
+}
+
+// throttles are the errors of throttled requests.
+var throttles = map[dynamo.Code]bool{
+	dynamo.CodeThrottling: true, dynamo.CodeThroughputExceeded: true, dynamo.CodeRequestLimitExceeded: true,
+}
+
+func (s *Service) countError(tables []string, metric, operation string) {
+	for _, table := range tables {
+		s.pointsOf(table).Get(metric, operation).Add(1)
+	}
+}
+
+// measureReasons counts the reasons of a cancelled transaction, each for the table of its action. A
+// request counts once as throttled for a table.
+func (s *Service) measureReasons(operation string, in any, reasons []dynamo.Reason) {
+	tables := actionTables(in)
+	throttled := map[string]bool{}
+	for i, r := range reasons {
+		if i == len(tables) {
+			return
+		}
+		switch r.Code {
+		case "ConditionalCheckFailed":
+			s.countError(tables[i:i+1], points.ConditionsFailed, "")
+		case "TransactionConflict":
+			s.countError(tables[i:i+1], points.Conflicts, "")
+		case reasonThroughput, reasonThrottling:
+			if !throttled[tables[i]] {
+				s.countError(tables[i:i+1], points.Throttled, operation)
+			}
+			throttled[tables[i]] = true
+		}
+	}
+}
+
+// countRecords counts the records of an answer to GetRecords, if it has some.
+func (s *Service) countRecords(d *engine.StreamDesc, records []StreamRecord) {
+	if len(records) == 0 {
+		return
+	}
+	series := func(metric string) *points.Series {
+		return s.engine.Points().Series(points.Key{
+			Namespace: points.DynamoDB, Metric: metric, Table: d.Table, Operation: "GetRecords", Stream: d.Label,
+		})
+	}
+	var bytes int64
+	for i := range records {
+		bytes += records[i].SizeBytes
+	}
+	series(points.ReturnedRecords).Add(float64(len(records)))
+	series(points.ReturnedBytes).Add(float64(bytes))
+}
+
+// Levels returns the present provisioned capacity of every table and global index, and what the
+// account may provision and has provisioned.
+func (s *Service) Levels() map[points.Key]float64 {
+	levels := map[points.Key]float64{}
+	set := func(metric, table, index string, v float64) {
+		levels[points.Key{Namespace: points.DynamoDB, Metric: metric, Table: table, Index: index}] = v
+	}
+	var reads, writes, mostReads, mostWrites int64
+	add := func(table, index string, read, write int64) {
+		set(points.ProvisionedReads, table, index, float64(read))
+		set(points.ProvisionedWrites, table, index, float64(write))
+		reads, writes = reads+read, writes+write
+		mostReads, mostWrites = max(mostReads, read), max(mostWrites, write)
+	}
+	for _, t := range s.engine.Tables() {
+		d := t.Desc()
+		if d.Namespace != namespace || d.API.OnDemand {
+			continue
+		}
+		add(d.Name, "", d.API.Read, d.API.Write)
+		for i := range d.Indexes {
+			if ix := &d.Indexes[i]; ix.Global {
+				add(d.Name, ix.Name, ix.Read, ix.Write)
+			}
+		}
+	}
+	set("AccountMaxReads", "", "", accountRead)
+	set("AccountMaxWrites", "", "", accountWrite)
+	set("AccountMaxTableLevelReads", "", "", tableRead)
+	set("AccountMaxTableLevelWrites", "", "", tableWrite)
+	set("AccountProvisionedReadCapacityUtilization", "", "", 100*float64(reads)/accountRead)
+	set("AccountProvisionedWriteCapacityUtilization", "", "", 100*float64(writes)/accountWrite)
+	set("MaxProvisionedTableReadCapacityUtilization", "", "", 100*float64(mostReads)/tableRead)
+	set("MaxProvisionedTableWriteCapacityUtilization", "", "", 100*float64(mostWrites)/tableWrite)
+	return levels
+}
