@@ -95,6 +95,16 @@ removals() {
 until_is gone 'the record of the removal' removals
 checked 'an item expires, and its removal is in the stream, marked as the service'\''s'
 
+# The server's clock, which tests may have moved.
+now=$(date -d "$(curl -sI "$MAYFLY_ENDPOINT/" | tr -d '\r' | sed -n 's/^[Dd]ate: //p')" +%s)
+removed() {
+	aws cloudwatch --endpoint-url "$MAYFLY_ENDPOINT" get-metric-statistics --namespace AWS/DynamoDB --metric-name TimeToLiveDeletedItemCount \
+		--dimensions "Name=TableName,Value=$table" --start-time "$((now - 3600))" --end-time "$((now + 60))" --period 3660 --statistics Sum \
+		--query 'Datapoints[].Sum' --output text
+}
+until_is 1.0 'the metric of the removal' removed
+checked 'cloudwatch get-metric-statistics'
+
 db delete-table --table-name "$table" >/dev/null
 made=
 db wait table-not-exists --table-name "$table"

@@ -9,6 +9,7 @@ import time
 import uuid
 from datetime import timedelta
 from decimal import Decimal
+from email.utils import parsedate_to_datetime
 
 import boto3
 from boto3.dynamodb.conditions import Attr, Key
@@ -352,6 +353,25 @@ def exports(db, table, name):
     checked("exports and imports: begun, described, listed, compared")
 
 
+def metrics(db, name):
+    """Reads what the checks before have consumed from CloudWatch, by the server's clock, which tests may have moved."""
+    date = parsedate_to_datetime(db.list_tables()["ResponseMetadata"]["HTTPHeaders"]["date"])
+    span = {"StartTime": date - timedelta(hours=1), "EndTime": date + timedelta(minutes=1)}
+    dimensions = [{"Name": "TableName", "Value": name}]
+    cloudwatch = connect("cloudwatch")
+    listed = [m for page in cloudwatch.get_paginator("list_metrics").paginate(Namespace="AWS/DynamoDB", Dimensions=dimensions) for m in page["Metrics"]]
+    expect({m["MetricName"] for m in listed} >= {"ConsumedWriteCapacityUnits", "TimeToLiveDeletedItemCount", "SuccessfulRequestLatency"}, True, "metrics")
+    metric = {"Namespace": "AWS/DynamoDB", "MetricName": "TimeToLiveDeletedItemCount", "Dimensions": dimensions}
+    queries = [{"Id": "removed", "MetricStat": {"Metric": metric, "Period": 60, "Stat": "Sum"}}]
+    result = cloudwatch.get_metric_data(MetricDataQueries=queries, **span)["MetricDataResults"][0]
+    expect([result["Id"], result["StatusCode"], sum(result["Values"]) >= 1], ["removed", "Complete", True], "removals")
+    points = cloudwatch.get_metric_statistics(Statistics=["Sum", "SampleCount"], Period=3660, **metric, **span)["Datapoints"]
+    expect([p["Sum"] for p in points], [sum(result["Values"])], "removals by statistics")
+    error = refused(cloudwatch.exceptions.ClientError, "no statistics", cloudwatch.get_metric_statistics, Period=60, **metric, **span)
+    expect(error.response["Error"]["Code"], "InvalidParameterCombination", "the code of an error")
+    checked("cloudwatch: list_metrics, get_metric_data, get_metric_statistics")
+
+
 def main():
     if not ENDPOINT:
         sys.exit("boto3: MAYFLY_ENDPOINT names no endpoint")
@@ -370,6 +390,7 @@ def main():
         point_in_time(db, table, name)
         exports(db, table, name)
         expiry_and_stream(db, table, description["LatestStreamArn"])
+        metrics(db, name)
     finally:
         db.delete_table(TableName=name)
     db.get_waiter("table_not_exists").wait(TableName=name, WaiterConfig={"Delay": 1})

@@ -2,6 +2,9 @@ package admin
 
 import (
 	"cmp"
+	"maps"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,6 +17,8 @@ type Metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
+	counted  atomic.Pointer[map[requestName]requestMetrics] // found in both; replaced, never edited
+	adding   sync.Mutex                                     // held to replace counted
 	deleted  *prometheus.CounterVec
 	commit   prometheus.Histogram
 	arrival  prometheus.Histogram
@@ -115,8 +120,37 @@ func NewMetrics(s Sources) *Metrics {
 func (m *Metrics) Request(operation, code string, took time.Duration) {
 	operation = cmp.Or(operation, "none")
 	code = cmp.Or(code, "OK")
-	m.requests.WithLabelValues(operation, code).Inc()
-	m.duration.WithLabelValues(operation).Observe(seconds(took))
+	of := requestName{operation, code}
+	counted := m.counted.Load()
+	if counted == nil || (*counted)[of].total == nil {
+		counted = m.addCounted(of)
+	}
+	c := (*counted)[of]
+	c.total.Inc()
+	c.duration.Observe(seconds(took))
+}
+
+// requestName is the labels of requests. Both are from bounded lists.
+type requestName struct{ operation, code string }
+
+// requestMetrics are the metrics of requests of one name. To look them up in the vectors takes
+// longer than to count.
+type requestMetrics struct {
+	total    prometheus.Counter
+	duration prometheus.Observer
+}
+
+// addCounted adds the metrics of a name to those found, and returns all.
+func (m *Metrics) addCounted(of requestName) *map[requestName]requestMetrics {
+	m.adding.Lock()
+	defer m.adding.Unlock()
+	more := map[requestName]requestMetrics{}
+	if counted := m.counted.Load(); counted != nil {
+		maps.Copy(more, *counted)
+	}
+	more[of] = requestMetrics{m.requests.WithLabelValues(of.operation, of.code), m.duration.WithLabelValues(of.operation)}
+	m.counted.Store(&more)
+	return &more
 }
 
 // Reaped counts items of a table that one durable batch removed.

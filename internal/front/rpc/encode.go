@@ -1,7 +1,9 @@
 package rpc
 
 import (
+	"bytes"
 	"reflect"
+	"strconv"
 	"time"
 )
 
@@ -22,6 +24,16 @@ type sink interface {
 	float(v float64)
 	boolean(v bool)
 	time(v time.Time)
+}
+
+// appendFloat appends a number that readers without a model take for a floating-point one: 2.0.
+func appendFloat(b []byte, v float64) []byte {
+	from := len(b)
+	b = strconv.AppendFloat(b, v, 'g', -1, 64)
+	if !bytes.ContainsAny(b[from:], ".e") {
+		b = append(b, ".0"...)
+	}
+	return b
 }
 
 // appendValue writes a structure to a sink and returns the sink.

@@ -105,7 +105,7 @@ func (s *jsonSink) text(v string) {
 }
 
 func (s *jsonSink) integer(v int64) { s.separate(); s.b = strconv.AppendInt(s.b, v, 10) }
-func (s *jsonSink) float(v float64) { s.separate(); s.b = strconv.AppendFloat(s.b, v, 'g', -1, 64) }
+func (s *jsonSink) float(v float64) { s.separate(); s.b = appendFloat(s.b, v) }
 func (s *jsonSink) boolean(v bool)  { s.separate(); s.b = strconv.AppendBool(s.b, v) }
 
 func (s *jsonSink) time(v time.Time) {

@@ -112,6 +112,6 @@ func (s *xmlSink) text(v string) {
 }
 
 func (s *xmlSink) integer(v int64)  { s.b = strconv.AppendInt(s.b, v, 10) }
-func (s *xmlSink) float(v float64)  { s.b = strconv.AppendFloat(s.b, v, 'g', -1, 64) }
+func (s *xmlSink) float(v float64)  { s.b = appendFloat(s.b, v) }
 func (s *xmlSink) boolean(v bool)   { s.b = strconv.AppendBool(s.b, v) }
 func (s *xmlSink) time(v time.Time) { s.b = v.UTC().AppendFormat(s.b, "2006-01-02T15:04:05.999Z") }

@@ -179,7 +179,7 @@ func (s *Service) measureReasons(operation string, in any, reasons []dynamo.Reas
 			return
 		}
 		switch r.Code {
-		case "ConditionalCheckFailed":
+		case reasonCondition:
 			s.countError(tables[i:i+1], points.ConditionsFailed, "")
 		case "TransactionConflict":
 			s.countError(tables[i:i+1], points.Conflicts, "")
