@@ -22,6 +22,7 @@ var metricChecks = []check{
 	{"Latency", metricLatency},
 	{"Errors", metricErrors},
 	{"Transactions", metricTransactions},
+	{"Throttles", metricThrottles},
 	{"Records", metricRecords},
 	{"Schedules", metricSchedules},
 	{"Periods", metricPeriods},
@@ -243,6 +244,24 @@ func metricTransactions(t *testing.T, e *Endpoint) {
 		same(t, "samples", m.values(t, table.metric("SuccessfulRequestLatency", "Operation", "TransactWriteItems"), "SampleCount"), []string{"0:1"})
 		m.want(t, table.metric("ConsumedWriteCapacityUnits"), map[bool][]string{true: {"0:4"}, false: {"0:6"}}[table == tb]...)
 	}
+}
+
+// A throttled request counts for its operation, and as an event of the table or the index whose
+// capacity was missing. The tag is mayfly's; other endpoints throttle by themselves.
+func metricThrottles(t *testing.T, e *Endpoint) {
+	throttled := func(in *dynamodb.CreateTableInput) {
+		in.Tags = append(in.Tags, types.Tag{Key: aws.String("mayfly:throttle"), Value: aws.String("on")})
+	}
+	tb := newTable(t, e, "pk:S", provisioned(1, 1), throttled)
+	m := newMidMeter(e)
+	var err error
+	for i := 0; err == nil && i < 400; i++ { // beyond the burst
+		_, err = e.DB.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &tb.name, Item: item("pk", fmt.Sprint(i))}, func(o *dynamodb.Options) { o.RetryMaxAttempts = 1 })
+	}
+	wantError(t, err, "ProvisionedThroughputExceededException", "")
+	m.want(t, tb.metric("ThrottledRequests", "Operation", "PutItem"), "0:1")
+	m.want(t, tb.metric("WriteThrottleEvents"), "0:1")
+	m.want(t, tb.metric("ReadThrottleEvents"))
 }
 
 func metricRecords(t *testing.T, e *Endpoint) {

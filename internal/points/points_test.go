@@ -66,7 +66,7 @@ func TestKeys(t *testing.T) {
 	r.Series(key).Add(2)
 	set.Get("m", "Scan").Add(4)
 	wantSums(t, r, key, "0:2:3:1:2")
-	if set.Get("m", "Scan") != set.Get("m", "Scan") {
+	if first := set.Get("m", "Scan"); set.Get("m", "Scan") != first {
 		t.Error("a set has two series of one name")
 	}
 	w.ms = 10 * 60_000

@@ -119,7 +119,7 @@ const (
 	dimensionsMax = 30
 )
 
-// checkDimensions returns what is wrong with dimensions, or "".
+// checkDimensions returns the first mistake in dimensions, or "".
 func checkDimensions(list []Dimension, valued bool) string {
 	if len(list) > dimensionsMax {
 		return "The collection Dimensions must not have a size greater than 30."
@@ -154,7 +154,7 @@ func floorMinute(t time.Time) int64 {
 	return m
 }
 
-// checkPeriod returns what is wrong with a period, or "".
+// checkPeriod returns the mistake in a period, or "".
 func checkPeriod(name string, period *int32) string {
 	if period == nil || *period < 60 || *period%60 != 0 {
 		return "The parameter " + name + " must be a multiple of 60; mayfly keeps whole minutes."

@@ -123,7 +123,7 @@ func (q *MetricDataQuery) result(found []points.Point) MetricDataResult {
 	return r
 }
 
-// problem returns what is wrong with the request, or "".
+// problem returns the first mistake in the request, or "".
 func (in *GetMetricDataInput) problem() string {
 	switch {
 	case len(in.MetricDataQueries) == 0:

@@ -33,7 +33,7 @@ type Datapoint struct {
 // datapointsMost is the greatest number of periods in a request of GetMetricStatistics.
 const datapointsMost = 1440
 
-// getMetricStatistics checks the required parameters, each value, and then what goes together.
+// getMetricStatistics checks the required parameters, each value, and then their combination.
 func (m *metrics) getMetricStatistics(in *GetMetricStatisticsInput) (*GetMetricStatisticsOutput, error) {
 	if err := in.check(); err != nil {
 		return nil, err

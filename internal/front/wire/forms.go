@@ -48,7 +48,7 @@ func (m *match) write(out *Response, result any, id string) error {
 	return nil
 }
 
-// setHeaders sets the header by which clients recognize an answer in CBOR.
+// setHeaders marks an answer in CBOR for its clients.
 func (p *protocol) setHeaders(out *Response) {
 	if p.form == rpc.CBOR {
 		out.set(headerProtocol, protocolCBOR)

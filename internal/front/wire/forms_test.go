@@ -59,7 +59,7 @@ func TestForms(t *testing.T) {
 		what      string
 		in        *Request
 		status    int
-		body      string // what it contains
+		body      string // a part of it
 		operation string
 		queryCode string
 	}{

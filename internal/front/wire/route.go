@@ -35,9 +35,9 @@ type Action struct {
 	Prefix  string // of actions in policies: "cloudwatch". Default: Service
 	Target  string // "AWSEvents.PutRule": the operation's name is after the dot
 
-	// Namespace is that of the API's XML. It makes the API one in AWS JSON 1.0, which is also served
-	// in Smithy RPC v2 CBOR and in the query protocol; see package rpc, which then reads requests and
-	// writes answers. Empty: only AWS JSON 1.1 is served.
+	// Namespace is the namespace of the API's XML. With one, the API has three protocols: AWS JSON
+	// 1.0, Smithy RPC v2 CBOR, and the query protocol. Package rpc then reads requests and writes
+	// answers. Default: only AWS JSON 1.1.
 	Namespace string
 
 	Resource func(c *Call) string // as in Route

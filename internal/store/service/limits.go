@@ -16,7 +16,7 @@ func (s *Service) DescribeLimits(context.Context, *Empty) (*DescribeLimitsOutput
 	return &DescribeLimitsOutput{AccountRead: accountRead, AccountWrite: accountWrite, TableRead: tableRead, TableWrite: tableWrite}, nil
 }
 
-// DescribeEndpoints returns the server's one endpoint: the address by which the client has reached it.
+// DescribeEndpoints returns the server's one endpoint: the address that the client has used.
 func (s *Service) DescribeEndpoints(_ context.Context, in *DescribeEndpointsInput) (*DescribeEndpointsOutput, error) {
 	return &DescribeEndpointsOutput{Address: cmp.Or(in.Host, s.endpoint), CacheMinutes: 1440}, nil
 }
