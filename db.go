@@ -157,6 +157,7 @@ func (db *DB) assemble() {
 	over := inProcess{db}
 	db.dynamoDB, db.streams, db.scheduler = sdk.InProcess(over, o.Region)
 	db.work = newWork(db)
+	db.engine.Points().OnBegin(db.work.consumed)
 	var further []wire.Route
 	var named []wire.Action
 	if !o.DatabaseOnly {

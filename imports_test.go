@@ -51,10 +51,10 @@ var wings = map[string]wing{
 	},
 	"internal/work": {
 		floors: []string{
-			"host", "reminder resolve scheduler transfer trigger", "deliver", "timer", "consume", "items lease", "ensure",
+			"host", "autoscale reminder resolve scheduler transfer trigger", "deliver", "timer", "consume", "items lease", "ensure",
 			"cron declare pattern template", "api attr retry",
 		},
-		may:   []string{"internal/clock", "internal/constraint", "internal/invariant", "internal/option", "internal/when", "internal/yamlfile", "target"},
+		may:   []string{"internal/clock", "internal/constraint", "internal/invariant", "internal/option", "internal/tracking", "internal/when", "internal/yamlfile", "target"},
 		tests: []string{"", "internal/faulttest", "internal/testkit"},
 		why:   "work runs at any endpoint, so it knows clients of the AWS SDK only",
 	},
@@ -74,7 +74,7 @@ var wings = map[string]wing{
 	},
 	"internal": {
 		floors: []string{
-			"backup bench brokertest command demo exportfile faulttest testkit", "objects", "chart clock constraint descriptor durable invariant option points sdk sdk/functions sdk/objects sdk/sinks skew ttl when yamlfile", "sdk/options",
+			"backup bench brokertest command demo exportfile faulttest testkit", "objects", "chart clock constraint descriptor durable invariant option points sdk sdk/functions sdk/objects sdk/sinks skew tracking ttl when yamlfile", "sdk/options",
 		},
 		why: "leaves are used by all wings and know none",
 	},
@@ -136,7 +136,7 @@ var exceptions = map[string]exception{
 		why: "the file of the keys is a matter of the program; it knows what a key is, and no request",
 	},
 	"internal/front/admin":  {not: []string{"internal/store/..."}, why: "health, metrics and the clock are functions that others pass in"},
-	"internal/front/routes": {may: []string{"internal/work/api", "internal/work/scheduler", "internal/work/trigger"}, why: "it puts the operations of others into the wire's tables, and has none of its own"},
+	"internal/front/routes": {may: []string{"internal/work/api", "internal/work/autoscale", "internal/work/scheduler", "internal/work/trigger"}, why: "it puts the operations of others into the wire's tables, and has none of its own"},
 
 	"internal/work/host": {
 		may:   []string{"internal/front/admin", "internal/front/audit", "internal/front/browser", "internal/front/keys", "internal/front/routes", "internal/front/wire"},
@@ -220,7 +220,7 @@ var exceptions = map[string]exception{
 		tests: []string{"", "internal/testkit"},
 		why:   "lifecycles run at any endpoint, so they know clients of the AWS SDK only; expr knows the meaning of a condition",
 	},
-	"planner":    {may: []string{"internal/chart", "internal/yamlfile"}, tests: []string{"guard", "internal/testkit"}, why: "the planner is arithmetic over a workload and a price table"},
+	"planner":    {may: []string{"internal/chart", "internal/tracking", "internal/yamlfile"}, tests: []string{"guard", "internal/testkit"}, why: "the planner is arithmetic over a workload and a price table"},
 	"mayflytest": {may: []string{""}, why: "a test of a user opens a database through it; it wraps what the root offers"},
 	"target":     {may: []string{"internal/option"}, why: "the author of a target imports this and nothing else of ours"},
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mayflydb/mayfly/internal/front/routes"
 	"github.com/mayflydb/mayfly/internal/front/wire"
+	"github.com/mayflydb/mayfly/internal/work/autoscale"
 	"github.com/mayflydb/mayfly/internal/work/consume"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 	"github.com/mayflydb/mayfly/internal/work/host"
@@ -47,7 +48,8 @@ func newWork(db *DB) *work {
 		Targets: o.Targets, Unmapped: o.Unmapped == UnmappedAccept, Advice: adviceUnmapped, CatchUp: o.catchUp(),
 		Triggers: o.triggers(), Reminders: o.reminders(),
 		Leases: lease.Options{Exclusive: true}, Registry: consume.Registry(db.Registry()), Parked: db.hasTable(deliver.RetriesTable),
-		Refuse: w.refuse, Observe: db.delivery, Failed: w.fail, Logger: o.Logger,
+		Scaling: &autoscale.Options{Units: db.unitsOf, Begun: w.begun.Load, Existing: db.hasTable(autoscale.TableName)},
+		Refuse:  w.refuse, Observe: db.delivery, Failed: w.fail, Logger: o.Logger,
 	})
 	return w
 }
@@ -79,7 +81,7 @@ const tablesOwn = "mayfly."
 
 // tablesOfWork are the beginnings of the names of the tables that store work. A database without
 // such a table has no work from before.
-var tablesOfWork = []string{"mayfly.schedule", "mayfly.rules", trigger.TableName, deliver.RetriesTable}
+var tablesOfWork = []string{"mayfly.schedule", "mayfly.rules", trigger.TableName, deliver.RetriesTable, autoscale.TableName}
 
 // hasTable reports whether the name of a table begins with one of names.
 func (db *DB) hasTable(names ...string) bool {

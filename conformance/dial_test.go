@@ -6,6 +6,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/applicationautoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
@@ -40,6 +41,6 @@ func dial(url, region string, pair aws.CredentialsProvider) conformance.Endpoint
 // dialMore adds clients of the APIs beside DynamoDB's, at the same URL.
 func dialMore(e *conformance.Endpoint, url, region string, pair aws.CredentialsProvider, client aws.HTTPClient) {
 	config := aws.Config{BaseEndpoint: &url, Region: region, Credentials: pair, HTTPClient: client, Retryer: func() aws.Retryer { return retryer }}
-	e.CloudWatch = cloudwatch.NewFromConfig(config)
+	e.CloudWatch, e.Scaling = cloudwatch.NewFromConfig(config), applicationautoscaling.NewFromConfig(config)
 	e.Scheduler, e.Events, e.Lambda = scheduler.NewFromConfig(config), eventbridge.NewFromConfig(config), lambda.NewFromConfig(config)
 }

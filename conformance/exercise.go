@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/applicationautoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
@@ -24,8 +25,10 @@ type Endpoint struct {
 	Events    *eventbridge.Client // EventBridge's classic rules
 	Lambda    *lambda.Client      // event source mappings; needs Streams
 
-	// CloudWatch reads the metrics of the tables and schedules. Its checks need Advance as well.
+	// CloudWatch reads the metrics of the tables and schedules. Its checks need Advance as well, and so
+	// do those of policies that act.
 	CloudWatch *cloudwatch.Client
+	Scaling    *applicationautoscaling.Client // Application Auto Scaling of tables
 
 	// Advance moves the endpoint's clock forward and returns when all due work is done. If it is
 	// nil, the suite omits the checks of expiry.
@@ -132,6 +135,9 @@ func (e *Endpoint) timeGroups() []group {
 	if e.CloudWatch != nil {
 		all = append(all, metricGroups...)
 	}
+	if e.Scaling != nil {
+		all = append(all, trackingGroups...)
+	}
 	return all
 }
 
@@ -155,6 +161,9 @@ func (e *Endpoint) groups() []group {
 	}
 	if e.Events != nil {
 		applicable = append(applicable, eventsGroups...)
+	}
+	if e.Scaling != nil {
+		applicable = append(applicable, scalingGroups...)
 	}
 	if e.Lambda != nil && e.Streams != nil {
 		applicable = append(applicable, lambdaGroups...)
@@ -297,6 +306,17 @@ var firingGroups = []group{
 // metricGroups move the clock and need CloudWatch.
 var metricGroups = []group{
 	{"Metrics", metricChecks},
+}
+
+// trackingGroups move the clock and need Application Auto Scaling.
+var trackingGroups = []group{
+	{"TargetTracking", trackingChecks},
+}
+
+// scalingGroups are the operations of Application Auto Scaling.
+var scalingGroups = []group{
+	{"ScalableTargets", scalableTargetChecks},
+	{"ScalingPolicies", scalingPolicyChecks},
 }
 
 // schedulerGroups are EventBridge Scheduler's operations.

@@ -1,6 +1,10 @@
 package planner
 
-import "math"
+import (
+	"math"
+
+	"github.com/mayflydb/mayfly/internal/tracking"
+)
 
 // Autoscaled is the result of autoscaling one track.
 type Autoscaled struct {
@@ -38,22 +42,18 @@ type track struct {
 	capacity float64
 	burst    float64 // unused units of the last 300 s: the sum of left
 	// a ring of the unused units of the last five minutes; the oldest is at next
-	left        [5]float64
-	next        int
-	over, under int     // consecutive minutes above and below the thresholds
-	refused     bool    // the pending scale-in waits for a decrease
-	last        float64 // consumption per second in the previous minute
-	recent      [scaleInMinutes]float64
-	change      float64 // capacity after the change under way
-	wait        int     // minutes until the change takes effect; 0: no change is under way
-	hour        float64 // highest capacity of the hour
-	billed      float64 // unit-hours
+	left    [5]float64
+	next    int
+	alarms  tracking.Alarms
+	refused bool    // the pending scale-in waits for a decrease
+	change  float64 // capacity after the change under way
+	wait    int     // minutes until the change takes effect; 0: no change is under way
+	hour    float64 // highest capacity of the hour
+	billed  float64 // unit-hours
 }
 
 // The rules of autoscaling; the package comment has their sources.
 const (
-	scaleOutMinutes  = 2
-	scaleInMinutes   = 15
 	decreasesAtOnce  = 4
 	initialOnDemandW = 4000
 	initialOnDemandR = 12_000
@@ -97,14 +97,13 @@ func autoscale(s *Shape, minutes int, set *Scaling, tracks []*track) {
 }
 
 func (t *track) begin(set *Scaling, demand float64) {
-	t.capacity = t.wanted(demand, set)
+	t.capacity = t.target(set).Wanted(demand)
 	t.Least, t.Most = t.capacity, t.capacity
 }
 
-// wanted returns the capacity for a consumption at the target, in whole units from least to most.
-func (t *track) wanted(units float64, set *Scaling) float64 {
-	// Slightly less, so that 7/0.7 is 10 and not 11.
-	return min(max(math.Ceil(units/set.Target-1e-9), t.least), t.most)
+// target returns the track's target.
+func (t *track) target(set *Scaling) tracking.Target {
+	return tracking.Target{Utilisation: set.Target, Band: set.Band, Least: t.least, Most: t.most}
 }
 
 // minute simulates one minute: a change that takes effect, billing, burst, throttling, and the
@@ -135,7 +134,7 @@ func (t *track) minute(m int, demand float64, set *Scaling, allowed *decreases) 
 	if t.series != nil {
 		t.series.add(m, demand, t.capacity, asked-served)
 	}
-	t.decide(m, served/60, set, allowed)
+	t.decide(served/60, set, allowed)
 }
 
 // keep updates the burst capacity, which is the unused units of the last minutes. It takes the units
@@ -161,50 +160,36 @@ func (t *track) keep(unused, borrowed float64) {
 }
 
 // decide evaluates the two alarms. During a change the alarms count on, and no other change starts.
-func (t *track) decide(m int, consumed float64, set *Scaling, allowed *decreases) {
-	t.recent[m%scaleInMinutes] = consumed
-	if consumed > set.Target*t.capacity*(1+1e-9) {
-		t.over++
-	} else {
-		t.over = 0
+func (t *track) decide(consumed float64, set *Scaling, allowed *decreases) {
+	target := t.target(set)
+	t.alarms.Observe(consumed, t.capacity, target)
+	if !t.alarms.Low(consumed, t.capacity, target) {
+		t.refused = false
 	}
-	if consumed < (set.Target-set.Band)*t.capacity*(1-1e-9) {
-		t.under++
-	} else {
-		t.under, t.refused = 0, false
+	if t.wait > 0 {
+		return
 	}
-	higher := max(consumed, t.last)
-	t.last = consumed
-	switch {
-	case t.wait > 0:
-	case t.over >= scaleOutMinutes:
-		if to := t.wanted(higher, set); to > t.capacity {
-			t.turn(to, set)
-			t.Out++
-		}
-	case t.under >= scaleInMinutes:
-		highest := 0.0
-		for _, u := range t.recent {
-			highest = max(highest, u)
-		}
-		to := t.wanted(highest, set)
-		switch {
-		case to >= t.capacity:
-		case allowed.left == 0: // the alarm repeats every minute
+	switch change, to := t.alarms.Ask(t.capacity, target); change {
+	case tracking.Out:
+		t.turn(to, set)
+		t.Out++
+	case tracking.In:
+		if allowed.left == 0 { // the alarm repeats every minute
 			if !t.refused {
 				t.Kept++
 			}
 			t.refused = true
-		default:
-			allowed.left--
-			t.turn(to, set)
-			t.In++
+			return
 		}
+		allowed.left--
+		t.turn(to, set)
+		t.In++
 	}
 }
 
 func (t *track) turn(to float64, set *Scaling) {
-	t.change, t.wait, t.over, t.under, t.refused = to, max(set.Delay, 1), 0, 0, false
+	t.alarms.Restart()
+	t.change, t.wait, t.refused = to, max(set.Delay, 1), false
 }
 
 // end turns sums into means, and computes the monthly price.

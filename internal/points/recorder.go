@@ -29,6 +29,8 @@ type Options struct {
 type Recorder struct {
 	now  func() int64
 	most int
+	// called with the first value of a metric in a minute; nil: not called
+	onBegin func(k Key, minute int64)
 
 	mu      sync.RWMutex
 	minutes []minute // with values, in order
@@ -80,18 +82,21 @@ func minuteOf(ms int64) int64 {
 	return m
 }
 
+// OnBegin sets a function that is called with each metric and minute that gets its first value, by
+// the goroutine that adds the value. It must be quick. Call OnBegin before the recorder is shared.
+func (r *Recorder) OnBegin(f func(k Key, minute int64)) { r.onBegin = f }
+
 // bucket returns the bucket of a series in a minute, and makes it the series' current one unless
-// that is later.
-func (r *Recorder) bucket(s *Series, at int64) *bucket {
+// that is later. begun reports whether the bucket is new.
+func (r *Recorder) bucket(s *Series, at int64) (b *bucket, begun bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	i, found := slices.BinarySearchFunc(r.minutes, at, func(m minute, at int64) int { return cmp.Compare(m.at, at) })
 	if !found {
 		r.minutes = slices.Insert(r.minutes, i, minute{at, map[Key]*bucket{}})
 	}
-	b := r.minutes[i].buckets[s.key]
-	if b == nil {
-		b = newBucket(at)
+	if b = r.minutes[i].buckets[s.key]; b == nil {
+		b, begun = newBucket(at), true
 		r.minutes[i].buckets[s.key] = b
 		r.total++
 	}
@@ -99,7 +104,7 @@ func (r *Recorder) bucket(s *Series, at int64) *bucket {
 		s.current.Store(b)
 	}
 	r.drop(r.minutes[len(r.minutes)-1].at)
-	return b
+	return b, begun
 }
 
 // drop ends the points that are too old or too many. The latest minute stays.

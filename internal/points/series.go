@@ -48,10 +48,14 @@ func (s *Series) AddAt(now int64, value float64) {
 
 func (s *Series) add(minute int64, value float64) {
 	b := s.current.Load()
+	begun := false
 	if b == nil || b.minute != minute {
-		b = s.r.bucket(s, minute)
+		b, begun = s.r.bucket(s, minute)
 	}
 	b.add(int64(math.Round(value * perUnit)))
+	if begun && s.r.onBegin != nil {
+		s.r.onBegin(s.key, minute)
+	}
 }
 
 func (b *bucket) add(v int64) {

@@ -17,5 +17,8 @@ func (e *Engine) Metrics() kv.Metrics {
 // Points returns what happened in each minute.
 func (e *Engine) Points() *points.Recorder { return e.points }
 
+// Begin notes work in flight, for which an advance of the clock waits until done is called.
+func (e *Engine) Begin() (done func()) { return e.activity.Begin() }
+
 // DuePasses returns the number of passes of the due queue. It does not grow while nothing is due.
 func (e *Engine) DuePasses() int64 { return e.queue.Passes() }

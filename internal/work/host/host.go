@@ -29,6 +29,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/front/browser"
 	"github.com/mayflydb/mayfly/internal/front/routes"
 	"github.com/mayflydb/mayfly/internal/front/wire"
+	"github.com/mayflydb/mayfly/internal/work/autoscale"
 	"github.com/mayflydb/mayfly/internal/work/consume"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 	"github.com/mayflydb/mayfly/internal/work/lease"
@@ -53,6 +54,10 @@ type Options struct {
 	CatchUp   scheduler.CatchUp // of schedules after downtime
 	Triggers  []trigger.Spec    // declared triggers; trigger.CheckSpecs has accepted them
 	Reminders []reminder.Spec   // declared reminders; reminder.CheckSpecs has accepted them
+
+	// Scaling is the autoscaling of tables. Its Units, Begun and Existing are set, and the host sets
+	// the rest. Nil: it is not served.
+	Scaling *autoscale.Options
 
 	// Aside names a host that runs the declared triggers only, beside others that it need not know.
 	// Hosts of one name share the triggers and must have the same targets. Default: all work runs.
@@ -91,6 +96,7 @@ type Host struct {
 	scheduler *scheduler.Scheduler
 	triggers  *trigger.Triggers
 	reminders *reminder.Reminders
+	scaler    *autoscale.Scaler // nil: not served
 }
 
 // New returns the work of an endpoint. It does nothing until Run.
@@ -117,8 +123,17 @@ func New(o Options) *Host {
 		DB: o.DB, Streams: o.Streams, Now: o.Clock.Now, Courier: h.courier, Region: o.Region,
 		Account: o.Account, Rules: o.Reminders, Leases: o.Leases, Registry: o.Registry, Logger: o.Logger,
 	})
+	if o.Scaling != nil {
+		scaling := *o.Scaling
+		scaling.DB, scaling.Streams, scaling.Now, scaling.Region, scaling.Account = o.DB, o.Streams, o.Clock.Now, o.Region, o.Account
+		scaling.Leases, scaling.Registry, scaling.Logger = o.Leases, o.Registry, o.Logger
+		h.scaler = autoscale.New(scaling)
+	}
 	return h
 }
+
+// Scaler returns the autoscaling of tables, or nil.
+func (h *Host) Scaler() *autoscale.Scaler { return h.scaler }
 
 // mapped returns an error that names the ARN if it has no target. A schedule has two ARNs, of its
 // target and of its queue.
@@ -177,6 +192,9 @@ func (h *Host) Run(ctx context.Context) error {
 		run("schedules", h.scheduler.Run)
 		run("reminders", h.reminders.Run)
 	}
+	if h.scaler != nil {
+		run("scaling policies", h.scaler.Run)
+	}
 	running.Wait()
 	return errors.Join(failed...)
 }
@@ -186,6 +204,9 @@ func (h *Host) Await(ctx context.Context) {
 	needed := []<-chan struct{}{h.scheduler.Ready(), h.triggers.Ready(), h.reminders.Ready()}
 	if h.o.Parked {
 		needed = append(needed, h.courier.Ready())
+	}
+	if h.scaler != nil {
+		needed = append(needed, h.scaler.Ready())
 	}
 	for _, ready := range needed {
 		select {
@@ -199,9 +220,11 @@ func (h *Host) Await(ctx context.Context) {
 // RestoreTable creates a table of the work again, or enables its stream again. It returns the
 // stream's ARN; "" for any other table.
 func (h *Host) RestoreTable(ctx context.Context, table string) (streamARN string, err error) {
-	for _, restore := range []func(context.Context, string) (string, error){
-		h.courier.RestoreTable, h.scheduler.RestoreTable, h.reminders.RestoreTable,
-	} {
+	parts := []func(context.Context, string) (string, error){h.courier.RestoreTable, h.scheduler.RestoreTable, h.reminders.RestoreTable}
+	if h.scaler != nil {
+		parts = append(parts, h.scaler.RestoreTable)
+	}
+	for _, restore := range parts {
 		if streamARN, err = restore(ctx, table); streamARN != "" || err != nil {
 			return streamARN, err
 		}
@@ -209,9 +232,14 @@ func (h *Host) RestoreTable(ctx context.Context, table string) (streamARN string
 	return "", nil
 }
 
-// Operations returns the operations of schedules, rules and triggers for the wire; see routes.Of.
+// Operations returns the operations of schedules, rules, triggers and autoscaling for the wire; see
+// routes.Operations.
 func (h *Host) Operations(making func(routes.Do) routes.Do) ([]wire.Route, []wire.Action) {
-	return routes.Operations(h.scheduler, h.triggers, routes.Owner{Region: h.o.Region, Account: h.o.Account}, making)
+	further, named := routes.Operations(h.scheduler, h.triggers, routes.Owner{Region: h.o.Region, Account: h.o.Account}, making)
+	if h.scaler != nil {
+		named = append(named, routes.Scaling(h.scaler, making)...)
+	}
+	return further, named
 }
 
 func (h *Host) delivery(e deliver.Event) {
