@@ -177,7 +177,7 @@ func (db *DB) assemble() {
 		BodyBudget: o.BodyBudget,
 		Audit:      db.audit,
 		Account:    o.Account,
-		Region:     o.Region,
+		AuthForm:   shared.authForm,
 		LikeLocal:  shared.likeLocal,
 		Misplaced:  shared.misplaced,
 		Pages:      o.pages(),
@@ -208,6 +208,7 @@ type shared struct {
 	reset     func(context.Context) (admin.ClockState, error)
 	misplaced func(*wire.Request) error
 	likeLocal bool
+	authForm  bool
 }
 
 func (db *DB) shared() shared {
@@ -215,7 +216,7 @@ func (db *DB) shared() shared {
 	if s == nil {
 		return shared{peers: httploop.NewConnections(descriptor.ForConnections()), clock: db.Clock().functions()}
 	}
-	out := shared{peers: s.peers, clock: db.Clock().functions(), reset: s.reset, likeLocal: s.with.LikeLocal}
+	out := shared{peers: s.peers, clock: db.Clock().functions(), reset: s.reset, likeLocal: s.with.LikeLocal, authForm: s.with.AuthForm}
 	if s.with.Separate && db.options.first {
 		out.clock, out.misplaced = s.clocks(), s.misplaced
 	}

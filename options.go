@@ -86,11 +86,12 @@ type Options struct {
 	MetricsPublic bool
 
 	// CORS lists the origins ("https://app.example", or "*" for all) whose web pages may use the
-	// APIs over HTTP. Default: none, so only pages of the server's own origin may.
+	// APIs over HTTP. Default: with Credentials all, because their requests need a key; otherwise
+	// none, so only pages of the server's own origin may.
 	CORS []string
 
 	// AllowHosts lists the host names ("db.example") under which web pages may call the server,
-	// besides IP addresses and localhost. A browser's request to another name is refused, also for a page
+	// besides IP addresses and localhost. With Credentials and without CORS, they may use any. A browser's request to another name is refused, also for a page
 	// of an origin in CORS: any site can make a name of its own resolve to this server (DNS
 	// rebinding). Programs may use any name. Default: none.
 	AllowHosts []string

@@ -168,3 +168,29 @@ func visited(t *testing.T, db *DB) string {
 	}
 	return fmt.Sprintf("%d items, %d schedules", len(items.Items), len(schedules.Schedules))
 }
+
+// A server with keys answers pages of all origins, as Amazon does, because a page without a key cannot
+// do anything. The endpoints for operators, which also take passwords, are closed to them.
+func TestPagesNeedAKey(t *testing.T) {
+	db := open(t, "", Options{Credentials: []Credential{{AccessKey: "AKID", SecretKey: "secret"}}})
+	makeTable(t, db.DynamoDB(), "notes")
+	handler := httptest.NewServer(db.Handler())
+	defer handler.Close()
+	for server, url := range map[string]string{"Serve": serve(t, db), "Handler": handler.URL} {
+		for _, v := range visits {
+			status, text := v.send(t, url, "Host: db.example:8000", "Origin: https://evil.example", "Sec-Fetch-Site: cross-site")
+			allowed := strings.Contains(text, "Access-Control-Allow-Origin: *")
+			if v.method != http.MethodGet && status < 400 || allowed == admin.Serves(v.path) || allowed == strings.Contains(text, "--allow-host") {
+				t.Errorf("%s: %s %s %s\n%s", server, v.method, v.path, v.target, text)
+			}
+			v.method = http.MethodOptions
+			status, text = v.send(t, url, "Host: db.example:8000", "Origin: https://evil.example", "Access-Control-Request-Headers: x-amz-target")
+			if allowed := strings.Contains(text, "Access-Control-Allow-Headers: x-amz-target"); allowed == admin.Serves(v.path) || allowed != (status == http.StatusOK) {
+				t.Errorf("%s: OPTIONS %s %s\n%s", server, v.path, v.target, text)
+			}
+		}
+	}
+	if got := visited(t, db); got != "0 items, 0 schedules" {
+		t.Errorf("pages left %s", got)
+	}
+}

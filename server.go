@@ -52,6 +52,11 @@ type ServerOptions struct {
 	// with Credentials. Default: all requests see the same data.
 	Separate bool
 
+	// AuthForm refuses requests whose authentication lacks a part, as AWS does before it checks the
+	// signature. The signature itself is checked only with Credentials. Default: requests need no
+	// authentication.
+	AuthForm bool
+
 	// LikeLocal answers GET / with status 400, as DynamoDB Local does. Default: 200, as at AWS.
 	LikeLocal bool
 

@@ -344,11 +344,34 @@ func TestSeparateIsBounded(t *testing.T) {
 	}
 }
 
+// With AuthForm, a request needs all parts of a signature, and any will do.
+func TestAuthForm(t *testing.T) {
+	_, url := openServer(t, "", Options{}, ServerOptions{AuthForm: true})
+	for _, c := range []struct{ authorization, want string }{
+		{"", "Request is missing Authentication Token"},
+		{"AWS4-HMAC-SHA256 Credential=any/20300101/us-east-1/dynamodb/aws4_request", "Authorization header requires 'Signature' parameter. Authorization header requires 'SignedHeaders' parameter. Authorization="},
+		{"AWS4-HMAC-SHA256 Credential=any/20300101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0", `{"TableNames":[]}`},
+	} {
+		r, err := http.NewRequest(http.MethodPost, url, strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, value := range map[string]string{
+			"Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": "DynamoDB_20120810.ListTables", "X-Amz-Date": "20300101T000000Z", "Authorization": c.authorization,
+		} {
+			r.Header.Set(name, value)
+		}
+		if got := answered(t, r); !strings.Contains(got, c.want) {
+			t.Errorf("%q: %s", c.authorization, got)
+		}
+	}
+}
+
 // GET / answers as AWS does, or as DynamoDB Local does.
 func TestLikeLocal(t *testing.T) {
 	_, aws := openServer(t, "", Options{}, ServerOptions{})
 	_, local := openServer(t, "", Options{}, ServerOptions{LikeLocal: true, Separate: true})
-	if got := operator(t, "GET", aws+"/", ""); got != "healthy: dynamodb.us-east-1.amazonaws.com " {
+	if got := operator(t, "GET", aws+"/", ""); got != "healthy: "+strings.TrimPrefix(aws, "http://")+" " {
 		t.Error(got)
 	}
 	if got := operator(t, "GET", local+"/", ""); got != `400 {"__type":"com.amazonaws.dynamodb.v20120810#MissingAuthenticationToken","message":"Request must contain either a valid (registered) AWS access key ID or X.509 certificate."}` {

@@ -128,6 +128,11 @@ func (r reply) wantAPIHeaders(t *testing.T, contentType string) {
 	if got := r.header.Get("Content-Type"); got != contentType {
 		t.Errorf("Content-Type: %q, want %q", got, contentType)
 	}
+	for _, name := range []string{"Server", "Date"} {
+		if r.header.Get(name) == "" {
+			t.Errorf("no header %s", name)
+		}
+	}
 	if id := r.header.Get("X-Amzn-Requestid"); !requestID.MatchString(id) {
 		t.Errorf("x-amzn-RequestId: %q", id)
 	}
@@ -156,8 +161,10 @@ func protocolHeaders(t *testing.T, e *Endpoint) {
 	}
 }
 
+// GET / shows the Host header.
 func protocolHealthy(t *testing.T, e *Endpoint) {
-	e.send(t, exchange{method: http.MethodGet, unsigned: true}).wantBody(t, "GET /", http.StatusOK, "healthy: dynamodb.….amazonaws.com ")
+	_, host, _ := strings.Cut(strings.TrimSuffix(e.URL, "/"), "://")
+	e.send(t, exchange{method: http.MethodGet, unsigned: true}).wantBody(t, "GET /", http.StatusOK, "healthy: "+host+" ")
 }
 
 // A body that is no JSON object returns an error without a message.

@@ -55,7 +55,7 @@ func (f accessFlags) checkPair() error {
 
 // pageFlags are the web pages that may call a server, besides its own at an address or localhost.
 type pageFlags struct {
-	CORS      []string `name:"cors" help:"Origins whose web pages may call the APIs, or *. Default: none." placeholder:"ORIGIN"`
+	CORS      []string `name:"cors" help:"Origins whose web pages may call the APIs, or *. Default: * with access keys, otherwise none." placeholder:"ORIGIN"`
 	AllowHost []string `help:"Further host names under which web pages may call the server. Default: IP addresses and localhost only. Programs may use any name." placeholder:"NAME"`
 }
 

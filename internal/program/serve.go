@@ -58,6 +58,7 @@ type serveCommand struct {
 	Fault        []mayfly.FaultRule `help:"Make calls fail or wait, to test code that retries: OPERATION, then any of table=NAME, every=N or probability=P, error=NAME, delay=TIME. Several rules are separated by commas." placeholder:"RULE"`
 	FaultSeed    uint64             `help:"With --fault: seed of the probabilities." default:"0"`
 	Separate     bool               `help:"Keep the data of each access key and region apart, as DynamoDB Local does without -sharedDb."`
+	Auth         string             `help:"Without credentials: none (nothing about a request's authentication is checked) or form (a request that lacks a part of it gets Amazon's error; any key and signature will do)." enum:"none,form" default:"none"`
 	LikeLocal    bool               `help:"Answer GET / with status 400, as DynamoDB Local does: for health checks that wait for it."`
 	CatchUp      mayfly.CatchUp     `help:"Which occurrences missed during downtime fire, unless the schedule or its group sets it: last, all or skip." enum:"last,all,skip" default:"last"`
 	logFlags
@@ -119,7 +120,7 @@ func (c serveCommand) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	server, err := mayfly.OpenServer(c.Data, options, mayfly.ServerOptions{
-		Separate: c.Separate, LikeLocal: c.LikeLocal,
+		Separate: c.Separate, AuthForm: c.Auth == "form", LikeLocal: c.LikeLocal,
 		Opened: func(db *mayfly.DB) (func() error, error) { return runLifecycles(db, options, c.Data == "", s.err) },
 	})
 	if err != nil {

@@ -22,7 +22,7 @@ func (c *conn) write(r *wire.Response, last bool, now time.Time) error {
 	for _, f := range r.Header {
 		b = append(append(append(append(b, f.Name...), ": "...), f.Value...), "\r\n"...)
 	}
-	b = append(append(append(b, "Date: "...), c.date.at(c.server.Date())...), "\r\n"...)
+	b = append(append(append(b, "Server: Server\r\nDate: "...), c.date.at(c.server.Date())...), "\r\n"...)
 	if last {
 		b = append(b, "Connection: close\r\n"...)
 	}

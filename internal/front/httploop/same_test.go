@@ -47,6 +47,7 @@ func echo(_ context.Context, in *wire.Request) *wire.Response {
 
 // echoHandler is echo behind net/http, as wire.Server does it.
 func echoHandler(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Server", "Server")
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		w.WriteHeader(http.StatusBadRequest)

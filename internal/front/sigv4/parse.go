@@ -30,6 +30,13 @@ const (
 	queryToken         = "X-Amz-Security-Token"
 )
 
+// CheckForm returns nil for a request that has all parts of a signature, and a *dynamo.Error
+// otherwise. It does not check that any part is right.
+func CheckForm(r *Request) error {
+	_, err := parse(r)
+	return err
+}
+
 // parse returns the request's signature, from the form that it has. A query with X-Amz-Algorithm is
 // the query form. A request with both forms is refused, and so is one with neither, or with parts
 // missing.

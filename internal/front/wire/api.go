@@ -133,6 +133,9 @@ func (s *Server) checkAndRunMounted(ctx context.Context, m *match, in *Request, 
 	if err != nil {
 		return nil, m.api.refusal(err)
 	}
+	if in.unreadable != nil {
+		return nil, &failure{http.StatusInternalServerError, m.api.fault, in.unreadable.Message}
+	}
 	call := &Call{protocol: m.api.protocol, Header: in.Header, Body: body, Region: sigv4.Region(in.Header.Get("Authorization"))}
 	if call.Path, err = m.labels(); err != nil {
 		return nil, err

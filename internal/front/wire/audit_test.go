@@ -168,7 +168,7 @@ func TestAuditOfEarlyRefusals(t *testing.T) {
 		}
 		return l.summary()
 	}
-	r := httptest.NewRequest("POST", "/", bytes.NewReader(pack(make([]byte, 2*intake.SmallMax))))
+	r := httptest.NewRequest("POST", "/", bytes.NewReader(pack(codingGzip, make([]byte, 2*intake.SmallMax))))
 	r.Header.Set("Content-Encoding", "gzip")
 	if got := send(s, r); !strings.Contains(got, "refused: ") || !strings.HasSuffix(got, " MissingAuthenticationTokenException") {
 		t.Errorf("an unsigned gzip body: %s", got)

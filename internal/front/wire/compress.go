@@ -3,9 +3,9 @@ package wire
 import (
 	"bytes"
 	"compress/gzip"
+	"compress/zlib"
 	"context"
 	"errors"
-	"fmt"
 	"hash/crc32"
 	"io"
 	"strconv"
@@ -17,23 +17,19 @@ import (
 )
 
 // decompress returns the decompressed body of a request, with room taken for it; the caller releases
-// it. Beyond 64 KB it is admitted like a body of its size. The error is intake.ErrTooLarge, admit's, or
-// about the encoding.
-// If the body is not gzip, as its Content-Encoding says, it is returned unchanged. It is not JSON
-// then, and is refused like any other such body.
+// it. Beyond 64 KB it is admitted like a body of its size. The error is intake.ErrTooLarge or admit's.
 //
-// A body in another encoding is refused with its name, in the API's form, which SDKs show: status 415
-// would be an unknown error to them. Read as JSON it would be refused too, but without the reason.
+// If the body cannot be decompressed, there is no error and no body, and in.unreadable has the
+// reason: the errors of the operation's name and of the signature come first.
 func (s *Server) decompress(ctx context.Context, in *Request) (body []byte, hold *intake.Hold, err error) {
-	switch coding := in.Header.Get("Content-Encoding"); {
-	case len(in.Body) == 0 || coding == "" || strings.EqualFold(coding, "identity"):
+	coding := in.Header.Get("Content-Encoding")
+	if coding == "" || strings.EqualFold(coding, "identity") {
 		return in.Body, nil, nil
-	case !strings.EqualFold(coding, "gzip"):
-		return nil, nil, &dynamo.Error{Code: dynamo.CodeSerialization, Message: fmt.Sprintf("Content-Encoding %q is not supported; use gzip or none", coding)}
 	}
-	unpacker, err := gzip.NewReader(bytes.NewReader(in.Body))
-	if err != nil {
-		return in.Body, nil, nil
+	unpacker, unreadable := newUnpacker(coding, in.Body)
+	if unreadable != nil {
+		in.unreadable = unreadable
+		return nil, nil, nil
 	}
 	var out bytes.Buffer
 	_, err = io.CopyN(&out, unpacker, intake.SmallMax)
@@ -45,31 +41,52 @@ func (s *Server) decompress(ctx context.Context, in *Request) (body []byte, hold
 	}
 	switch {
 	case err != nil && !errors.Is(err, io.EOF):
-		return in.Body, hold, nil
+		in.unreadable = errUnreadable("the body is not " + strings.ToLower(coding) + ": " + err.Error())
+		return nil, hold, nil
 	case out.Len() > bodyMax:
 		return nil, hold, intake.ErrTooLarge
 	}
 	return out.Bytes(), hold, nil
 }
 
-// gzipMin is the smallest body that is worth compressing: a smaller answer fits into one network
-// packet anyway.
-const gzipMin = 1024
+// newUnpacker returns a reader of the decompressed body, or the error about the encoding or the body's
+// first bytes.
+func newUnpacker(coding string, body []byte) (unpacker io.Reader, unreadable *dynamo.Error) {
+	var err error
+	switch {
+	case len(body) == 0:
+		return nil, errUnreadable("the body is empty, which Content-Encoding " + strconv.QuoteToASCII(coding) + " does not allow")
+	case strings.EqualFold(coding, codingGzip):
+		unpacker, err = gzip.NewReader(bytes.NewReader(body))
+	case strings.EqualFold(coding, codingDeflate):
+		unpacker, err = zlib.NewReader(bytes.NewReader(body))
+	default:
+		return nil, errUnreadable("Content-Encoding " + strconv.QuoteToASCII(coding) + " is not supported; use gzip, deflate or none")
+	}
+	if err != nil {
+		return nil, errUnreadable("the body is not " + strings.ToLower(coding) + ": " + err.Error())
+	}
+	return unpacker, nil
+}
 
-// packers holds *gzip.Writer, which are expensive to allocate.
-var packers = sync.Pool{New: func() any {
-	// the level is valid, so there is no error
-	packer, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed)
-	return packer
-}}
+// errUnreadable returns the error for a body that cannot be decompressed. For Amazon, that is the
+// server's fault: the status is 500.
+func errUnreadable(why string) *dynamo.Error {
+	return &dynamo.Error{Code: dynamo.CodeInternal, Message: why}
+}
+
+// packMin is the size in bytes of the smallest body that is compressed.
+const packMin = 4096
 
 // seal finishes an answer for the network: it compresses the body if the client accepts that and it
-// pays, and adds the checksum.
+// pays, and adds the checksum of the bytes sent.
 func (r *Response) seal(in *Request) {
-	if len(r.Body) >= gzipMin && !in.Local && acceptsGzip(in.Header.Get("Accept-Encoding")) {
-		r.Body = pack(r.Body)
-		r.w.buf = nil // the packed answer may wait long for its client
-		r.set("Content-Encoding", "gzip")
+	if len(r.Body) >= packMin && !in.Local {
+		if coding := chooseCoding(in.Header.Get("Accept-Encoding")); coding != "" {
+			r.Body = pack(coding, r.Body)
+			r.w.buf = nil // the packed answer may wait long for its client
+			r.set("Content-Encoding", coding)
+		}
 	}
 	r.checksum()
 }
@@ -79,26 +96,30 @@ func (r *Response) checksum() {
 	r.set("X-Amz-Crc32", strconv.FormatUint(uint64(crc32.ChecksumIEEE(r.Body)), 10))
 }
 
-func pack(body []byte) []byte {
-	var packed bytes.Buffer
-	packer := packers.Get().(*gzip.Writer)
-	packer.Reset(&packed)
-	packer.Write(body) // a write to a bytes.Buffer cannot fail
-	packer.Close()
-	packers.Put(packer)
-	return packed.Bytes()
+// packer is a *gzip.Writer or a *zlib.Writer.
+type packer interface {
+	io.WriteCloser
+	Reset(w io.Writer)
 }
 
-// acceptsGzip reports whether an Accept-Encoding header lists gzip with a quality above zero.
-func acceptsGzip(header string) bool {
-	for one := range strings.SplitSeq(header, ",") {
-		coding, quality, _ := strings.Cut(one, ";")
-		if !strings.EqualFold(strings.TrimSpace(coding), "gzip") {
-			continue
-		}
-		_, q, found := strings.Cut(quality, "q=")
-		weight, err := strconv.ParseFloat(strings.TrimSpace(q), 64)
-		return !found || err == nil && weight > 0
-	}
-	return false
+// packers holds packers by their coding. They are expensive to allocate.
+var packers = map[string]*sync.Pool{
+	codingGzip: {New: func() any {
+		p, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is valid, so there is no error
+		return p
+	}},
+	codingDeflate: {New: func() any {
+		p, _ := zlib.NewWriterLevel(nil, zlib.BestSpeed)
+		return p
+	}},
+}
+
+func pack(coding string, body []byte) []byte {
+	var packed bytes.Buffer
+	p := packers[coding].Get().(packer)
+	p.Reset(&packed)
+	p.Write(body) // a write to a bytes.Buffer cannot fail
+	p.Close()
+	packers[coding].Put(p)
+	return packed.Bytes()
 }

@@ -8,9 +8,13 @@ import (
 )
 
 // The requests of web pages. Package browser decides which are answered. Cross-Origin Resource
-// Sharing, DynamoDB's part of it, is off unless origins are configured.
+// Sharing, DynamoDB's part of it, is off unless origins or keys are configured.
 
-// allowOrigin lets a page of a configured origin read the answer.
+// openToPages reports whether pages of all origins may call the APIs: only keys decide then. The
+// owner of a server with keys can still list origins.
+func (s *Server) openToPages() bool { return s.Keys != nil && len(s.Pages.Origins) == 0 }
+
+// allowOrigin lets a page of an allowed origin read the answer.
 func (s *Server) allowOrigin(in *Request, out *Response) {
 	if origin, allowed := s.allowed(in); allowed {
 		out.set("Access-Control-Allow-Origin", origin)
@@ -21,7 +25,7 @@ func (s *Server) allowOrigin(in *Request, out *Response) {
 }
 
 // preflight answers a browser's preflight request. It reports false, without an answer, if the
-// origin is not configured.
+// origin is not allowed.
 func (s *Server) preflight(in *Request, out *Response) bool {
 	if _, allowed := s.allowed(in); !allowed {
 		return false
@@ -36,10 +40,13 @@ func (s *Server) preflight(in *Request, out *Response) bool {
 	return true
 }
 
-// allowed reports whether the request's origin is a configured one, and returns the value of
-// Access-Control-Allow-Origin for it: the origin, or "*" if all are configured.
+// allowed reports whether pages of the request's origin may call the APIs, and returns the value of
+// Access-Control-Allow-Origin for it: the origin, or "*" if all may.
 func (s *Server) allowed(in *Request) (origin string, allowed bool) {
-	if len(s.Pages.Origins) == 0 {
+	switch {
+	case s.openToPages():
+		return "*", in.Header.Get("Origin") != ""
+	case len(s.Pages.Origins) == 0:
 		return "", false
 	}
 	origin = in.Header.Get("Origin")
@@ -53,7 +60,7 @@ func (s *Server) allowed(in *Request) (origin string, allowed bool) {
 // checkPage returns an error if a browser sent the request for a web page that may not use the
 // server.
 func (s *Server) checkPage(in *Request) error {
-	if in.InProcess {
+	if in.InProcess || s.openToPages() {
 		return nil
 	}
 	return s.Pages.Check(in.Method, in.Host, in.Header)

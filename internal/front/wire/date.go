@@ -27,14 +27,17 @@ func (d *date) at(now time.Time) []string {
 	return next.values
 }
 
+// serverName is the value of the header Server in every answer, as at Amazon.
+var serverName = []string{"Server"}
+
 // Dated makes the answers of next, which shares the port, show the database's clock in their Date
-// header.
+// header, and Server like the others.
 func (s *Server) Dated(next http.Handler) http.Handler {
 	if s.Date == nil {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header()["Date"] = s.date.at(s.Date())
+		w.Header()["Server"], w.Header()["Date"] = serverName, s.date.at(s.Date())
 		next.ServeHTTP(w, r)
 	})
 }

@@ -94,6 +94,7 @@ func newRequest(r *http.Request) *Request {
 
 func (r *Response) write(w http.ResponseWriter) {
 	header := w.Header()
+	header["Server"] = serverName
 	for _, f := range r.Header {
 		header[f.Name] = []string{f.Value}
 	}

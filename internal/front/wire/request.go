@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/mayflydb/mayfly/internal/front/intake"
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
 	"github.com/mayflydb/mayfly/internal/store/service"
 )
 
@@ -36,7 +37,8 @@ type Request struct {
 
 	measured service.Measured // for the latency; zero: nothing
 
-	caller *caller // since its authentication; nil: nothing is to be decided or logged
+	caller     *caller       // since its authentication; nil: nothing is to be decided or logged
+	unreadable *dynamo.Error // the reason why Body cannot be decompressed; nil: it can, or it is not compressed
 }
 
 // NewRequest returns a request of a client with the remote address of its connection. The caller
@@ -68,7 +70,7 @@ type Header interface {
 // Response is the answer to a Request. It comes from a pool; call Release after writing it out.
 type Response struct {
 	Status int
-	Header []Field // all but Date, Content-Length and Connection, which the loop adds
+	Header []Field // all but Server, Date, Content-Length and Connection, which the loop adds
 	Body   []byte  // valid until Release
 
 	w    writer       // holds Body, or its uncompressed form

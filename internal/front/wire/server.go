@@ -56,8 +56,9 @@ type Options struct {
 	// Account is the account number in the ARNs of users. Default "000000000000".
 	Account string
 
-	// Region is shown by GET /. Default "us-east-1".
-	Region string
+	// AuthForm refuses requests from the network that lack a part of a signature, without Keys to
+	// check it. With Keys it has no effect: they check the form too.
+	AuthForm bool
 
 	// LikeLocal answers GET / as DynamoDB Local does: 400, with a missing authentication token. Health
 	// checks written for it wait for that status.
@@ -67,7 +68,8 @@ type Options struct {
 	// nil. Default: it answers all.
 	Misplaced func(in *Request) error
 
-	// Pages are the rules for web pages, other than the server's own, that call it.
+	// Pages are the rules for web pages, other than the server's own, that call it. With Keys and
+	// without Pages.Origins, all pages may call the APIs, as at Amazon: they need a key.
 	Pages browser.Rules
 
 	// Faults make operations fail or wait. nil: none do.
@@ -101,7 +103,6 @@ type Server struct {
 // New returns a server. It starts nothing. It panics after a mistake in the program: Routes or
 // Actions that overlap, or one that is malformed; see newMountTable.
 func New(o Options) *Server {
-	o.Region = cmp.Or(o.Region, "us-east-1")
 	o.Account = cmp.Or(o.Account, "000000000000")
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	if o.Date == nil {
@@ -118,7 +119,7 @@ func New(o Options) *Server {
 // a panic of the operation.
 func (s *Server) Do(ctx context.Context, in *Request) *Response {
 	out := newResponse()
-	in.caller, in.measured = nil, service.Measured{}
+	in.caller, in.unreadable, in.measured = nil, nil, service.Measured{}
 	if s.Observe == nil {
 		operation, code := s.routeRequest(ctx, in, out)
 		out, code = s.admitAnswer(ctx, in, out, operation, code)
@@ -156,6 +157,7 @@ func (s *Server) routeRequest(ctx context.Context, in *Request, out *Response) (
 	switch refused, ok := errors.AsType[*dynamo.Error](err); {
 	case in.Oversize || len(in.Body) > bodyMax || errors.Is(err, intake.ErrTooLarge):
 		out.Status = http.StatusRequestEntityTooLarge
+		s.allowOrigin(in, out)
 		return "", ""
 	case ok:
 		s.refuseCaller(in, err)
@@ -218,7 +220,7 @@ func (s *Server) answerPlain(in *Request, out *Response) bool {
 	case in.Method == http.MethodGet && in.Path == "/":
 		out.Status = http.StatusOK
 		out.set("Content-Type", "text/plain")
-		out.w.buf = append(out.w.buf, "healthy: dynamodb."+s.Region+".amazonaws.com "...)
+		out.w.buf = append(out.w.buf, "healthy: "+in.Host+" "...)
 	default:
 		out.Status = http.StatusNotFound
 		out.set("Content-Type", "application/xml")
@@ -312,6 +314,8 @@ func (s *Server) checkAndRun(ctx context.Context, in *Request, out *Response, bo
 		return target, errSerialization
 	case err != nil:
 		return target, err
+	case in.unreadable != nil:
+		return target, in.unreadable
 	case len(body) == 0:
 		return target, errSerialization
 	}
@@ -333,12 +337,18 @@ func recovered(err *error) {
 const serviceDynamoDB = "dynamodb"
 
 // authenticate checks that a request from the network is signed, and for this service, and returns
-// its sender. It checks nothing in a request of this process, and nothing at all without Keys.
+// its sender. It checks nothing in a request of this process. Without Keys it checks at most the form.
 func (s *Server) authenticate(in *Request, service string) (*caller, error) {
 	if in.InProcess {
 		return nil, nil
 	}
 	if s.Keys == nil {
+		if s.AuthForm {
+			if err := sigv4.CheckForm(signed(in, service)); err != nil {
+				s.refuseCaller(in, err)
+				return nil, err
+			}
+		}
 		return s.newCaller(nil, in), nil
 	}
 	key, err := s.Keys.Verify(signed(in, service), s.Now(), s.Date())

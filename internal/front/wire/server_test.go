@@ -2,7 +2,6 @@ package wire
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"hash/crc32"
@@ -188,7 +187,8 @@ func TestPlainRequests(t *testing.T) {
 		status      int
 		body, crc32 string
 	}{
-		{"health", &Request{Method: "GET", Path: "/", Header: http.Header{}}, 200, "healthy: dynamodb.us-east-1.amazonaws.com ", "3128867991"},
+		{"health", &Request{Method: "GET", Path: "/", Host: "dynamodb.us-east-1.amazonaws.com", Header: http.Header{}}, 200, "healthy: dynamodb.us-east-1.amazonaws.com ", "3128867991"},
+		{"health at a port", &Request{Method: "GET", Path: "/", Host: "db.example:8000", Header: http.Header{}}, 200, "healthy: db.example:8000 ", "2340139525"},
 		{"another path", &Request{Method: "GET", Path: "/x", Header: http.Header{}}, 404, unknown, "3552371480"},
 		{"PUT", &Request{Method: "PUT", Path: "/", Header: http.Header{}}, 404, unknown, "3552371480"},
 		{"DELETE", &Request{Method: "DELETE", Path: "/", Header: http.Header{}}, 404, unknown, "3552371480"},
@@ -225,7 +225,7 @@ func TestForeignServices(t *testing.T) {
 		{signed("kinesis", post("Kinesis_20131202.ListStreams", "{}", "Content-Type", "application/x-amz-json-1.1")), 404, "application/x-amz-json-1.1", `{"__type":"UnknownOperationException","message":"` + text("kinesis") + `"}`},
 		{signed("monitoring", post("GraniteServiceVersion20100801.ListMetrics", "{}")), 400, "application/x-amz-json-1.0", `{"__type":"com.amazon.coral.service#UnknownOperationException","message":"` + text("monitoring") + `"}`},
 		{signed("dynamodb", post("ListMoons", "{}")), 400, "application/x-amz-json-1.0", `{"__type":"com.amazon.coral.service#UnknownOperationException","message":"mayfly does not serve DynamoDB_20120810.ListMoons: see docs/differences.md"}`},
-		{signed("dynamodb", &Request{Method: "GET", Path: "/", Header: http.Header{}}), 200, "text/plain", "healthy: dynamodb.us-east-1.amazonaws.com "},
+		{signed("dynamodb", &Request{Method: "GET", Path: "/", Host: "h", Header: http.Header{}}), 200, "text/plain", "healthy: h "},
 		{signed("<b>", &Request{Method: "GET", Path: "/x", Header: http.Header{}}), 404, "application/xml", "<UnknownOperationException/>\n"},
 	} {
 		got := do(s, test.in)
@@ -321,77 +321,12 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// packed returns compressed text.
-func packed(t *testing.T, text string) string {
-	t.Helper()
-	var out bytes.Buffer
-	packer := gzip.NewWriter(&out)
-	if _, err := packer.Write([]byte(text)); err != nil {
-		t.Fatal(err)
-	}
-	if err := packer.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return out.String()
-}
-
-func TestCompressedRequests(t *testing.T) {
-	s := newTestServer(t, Options{})
-	body := packed(t, `{"Limit":5}`)
-	if got := call(s, "ListTables", body, "Content-Encoding", "gzip"); got.body != `{"TableNames":[]}` {
-		t.Errorf("%d %s", got.status, got.body)
-	}
-	for name, body := range map[string]string{"truncated": body[:len(body)-5], "not gzip": "x"} {
-		if got := call(s, "ListTables", body, "Content-Encoding", "GZIP"); got.status != 400 || !strings.Contains(got.body, "SerializationException") {
-			t.Errorf("%s: %d %s", name, got.status, got.body)
-		}
-	}
-	for coding, part := range map[string]string{"identity": `{"TableNames":[]}`, "deflate": `Content-Encoding \"deflate\" is not supported; use gzip or none`, "gzip, br": "not supported"} {
-		if got := call(s, "ListTables", `{"Limit":5}`, "Content-Encoding", coding); (got.status == 200) != (coding == "identity") || !strings.Contains(got.body, part) {
-			t.Errorf("%s: %d %s", coding, got.status, got.body)
-		}
-	}
-}
-
-func TestCompressedAnswers(t *testing.T) {
-	s := newTestServer(t, Options{})
-	call(s, "CreateTable", createT)
-	call(s, "PutItem", `{"TableName":"Tab","Item":{"k":{"S":"a"},"x":{"S":"`+strings.Repeat("x", 2000)+`"}}}`)
-	const get = `{"TableName":"Tab","Key":{"k":{"S":"a"}}}`
-	plain := call(s, "GetItem", get, "Accept-Encoding", "identity")
-	want(t, plain.header.Get("Content-Encoding"), "")
-	packed := call(s, "GetItem", get, "Accept-Encoding", "br, gzip")
-	want(t, packed.header.Get("Content-Encoding"), "gzip")
-	want(t, packed.header.Get("X-Amz-Crc32"), strconv.FormatUint(uint64(crc32.ChecksumIEEE([]byte(packed.body))), 10))
-	unpacker, err := gzip.NewReader(strings.NewReader(packed.body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, err := io.ReadAll(unpacker)
-	if err != nil || string(body) != plain.body {
-		t.Errorf("unpacked %q: %v", body, err)
-	}
-	// Neither small answers nor those to a client on this machine are compressed.
-	near := post("GetItem", get, "Accept-Encoding", "gzip")
-	near.Local = true
-	want(t, do(s, near).header.Get("Content-Encoding"), "")
-	want(t, call(s, "ListTables", `{}`, "Accept-Encoding", "gzip").header.Get("Content-Encoding"), "")
-}
-
 func TestIsLocal(t *testing.T) {
 	for remote, local := range map[string]bool{
 		"127.0.0.1:80": true, "127.8.9.1:80": true, "[::1]:80": true, "[::ffff:127.0.0.1]:80": true,
 		"192.168.0.1:80": false, "[fe80::1%eth0]:80": false, "[::]:80": false, "127.0.0.1": false, "": false, "@": false,
 	} {
 		want(t, IsLocal(remote), local)
-	}
-}
-
-func TestAcceptsGzip(t *testing.T) {
-	for header, accepts := range map[string]bool{
-		"": false, "identity": false, "gzip": true, "GZIP;q=0.5": true, "br , gzip ; q=1": true, "gzip;q=0": false, "gzip;q=0.0, br": false, "gzip;q=x": false, "xgzip": false,
-	} {
-		want(t, acceptsGzip(header), accepts)
 	}
 }
 
@@ -418,6 +353,22 @@ func TestCORS(t *testing.T) {
 	if got := do(one, preflight); got.status != 403 || got.header.Get(allow) != "" {
 		t.Errorf("%+v", got)
 	}
+
+	// With keys, pages of all origins are answered, unless origins are listed.
+	ring := keys.Fixed(sigv4.Credential{AccessKey: "a", SecretKey: "b"})
+	keyed := newTestServer(t, Options{Keys: ring})
+	listed := newTestServer(t, Options{Keys: ring, Pages: browser.Rules{Origins: []string{"https://a.example"}}})
+	if got := call(keyed, "ListTables", "{}", "Origin", "https://b.example"); got.header.Get(allow) != "*" || !strings.Contains(got.body, "MissingAuthenticationToken") {
+		t.Errorf("%+v", got)
+	}
+	want(t, call(keyed, "ListTables", "{}").header.Get(allow), "")
+	want(t, call(keyed, "ListTables", strings.Repeat(" ", bodyMax+1), "Origin", "null").header.Get(allow), "*")
+	if got := do(keyed, preflight); got.status != 200 || got.header.Get(allow) != "*" || got.header.Get("Access-Control-Allow-Headers") != "x-amz-target" || got.header.Get("Access-Control-Max-Age") != "172800" {
+		t.Errorf("%+v", got)
+	}
+	want(t, do(listed, preflight).status, 403)
+	preflight.Header.(http.Header).Del("Origin")
+	want(t, do(keyed, preflight).status, 404)
 }
 
 // A fault is answered and logged once under its request id. The server goes on.

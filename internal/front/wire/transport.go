@@ -31,6 +31,7 @@ func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	answer := out.http(r)
+	answer.Header["Server"] = serverName
 	if t.Server.Date != nil {
 		answer.Header["Date"] = t.Server.date.at(t.Server.Date())
 	}
@@ -39,7 +40,7 @@ func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // http returns the response in net/http's form. Closing its body releases it.
 func (r *Response) http(to *http.Request) *http.Response {
-	header := make(http.Header, len(r.Header)+1)
+	header := make(http.Header, len(r.Header)+2)
 	values := make([]string, len(r.Header))
 	for i, f := range r.Header {
 		values[i] = f.Value

@@ -31,7 +31,7 @@ func NewWorker(o Options, ring *keys.Ring) *Worker {
 	further, named := w.host.Operations(nil)
 	w.server = wire.New(wire.Options{
 		Routes: further, Actions: named, MountedOnly: true, Now: w.now, Keys: ring, Audit: o.Audit,
-		Account: o.Account, Region: o.Region, Pages: o.Pages, Observe: w.request, Logger: w.host.o.Logger,
+		Account: o.Account, Pages: o.Pages, Observe: w.request, Logger: w.host.o.Logger,
 	})
 	return w
 }
