@@ -96,12 +96,12 @@ func keyOfIndexes(t *testing.T, e *Endpoint) {
 	tb.wantStored(t, item("pk", "a"), nil)
 }
 
-// An update with such a value is refused too, with a message of its own.
+// An update with such a value is refused too, and for an empty one with a message of its own.
 func keyOfIndexesByUpdate(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S", global("byG", "g:S", "ALL"))
 	tb.put(t, item("pk", "a", "g", "x"))
 	const update = `{"Key":{"pk":{"S":"a"}},"UpdateExpression":"SET g = :v","ExpressionAttributeValues":{":v":`
-	tb.refuse(t, "UpdateItem", update+`{"N":"1"}}}`, validation, "The update expression attempted to update the secondary index key to unsupported type")
+	tb.refuse(t, "UpdateItem", update+`{"N":"1"}}}`, validation, invalid+"Type mismatch for Index Key g Expected: S Actual: N IndexName: byG")
 	tb.refuse(t, "UpdateItem", update+`{"S":""}}}`, validation,
 		"One or more parameter values are not valid. The update expression attempted to update a secondary index key to a value that is not supported. "+
 			"The AttributeValue for a key attribute cannot contain an empty string value.")

@@ -12,8 +12,8 @@ const (
 	msgDuplicateNS   = "Input collection contains duplicates"
 	msgNesting       = "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit"
 	// AWS's texts for these are not established, except the words that distinguish them.
-	msgEmptyName = msgInvalidPrefix + "Empty attribute name"
-	msgLongName  = msgInvalidPrefix + "Attribute name is too large, must be at most 65535 bytes"
+	msgEmptyName = "Empty attribute name"
+	msgLongName  = "Attribute name is too large, must be less than 65536 bytes"
 	msgNullInSS  = msgInvalidPrefix + "An string set may not have a null string as a member"
 	msgNullInBS  = msgInvalidPrefix + "Binary sets may not contain null or empty values"
 )
@@ -84,8 +84,8 @@ func (j *JSON) attributes(dst []byte, level int) ([]byte, *Error) {
 		dst = appendUvarint(dst, len(name))
 		nameAt := len(dst)
 		dst = append(dst, name...)
-		if bad == nil {
-			bad = checkName(name)
+		if message := CheckName(name); message != "" && bad == nil {
+			bad = invalidValue(FaultContent, msgInvalidPrefix+message)
 		}
 		var badValue *Error
 		dst, badValue = j.value(dst, level)
@@ -107,14 +107,15 @@ func (j *JSON) attributes(dst []byte, level int) ([]byte, *Error) {
 	return fillUvarint(dst, head, count), bad
 }
 
-func checkName(name []byte) *Error {
+// CheckName returns the message about a text that cannot be the name of an attribute, or "".
+func CheckName[T string | []byte](name T) (message string) {
 	switch {
 	case len(name) == 0:
-		return invalidValue(FaultContent, msgEmptyName)
+		return msgEmptyName
 	case len(name) > maxNameBytes:
-		return invalidValue(FaultContent, msgLongName)
+		return msgLongName
 	}
-	return nil
+	return ""
 }
 
 // fillUvarint writes v in place of one byte of dst, and moves the bytes after it if v needs more.

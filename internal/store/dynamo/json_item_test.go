@@ -108,7 +108,7 @@ func TestAttributeNames(t *testing.T) {
 	if it := mustItem(t, `{"`+long+`":{"S":"a"}}`); it.Get(long) == nil || CheckItem(it) != nil {
 		t.Error("65,535 bytes are allowed")
 	}
-	for body, part := range map[string]string{`{"` + long + `n":{"S":"a"}}`: "65535", `{"":{"S":"a"}}`: "Empty attribute name"} {
+	for body, part := range map[string]string{`{"` + long + `n":{"S":"a"}}`: "65536", `{"":{"S":"a"}}`: "Empty attribute name"} {
 		if _, invalid, _ := NewJSON([]byte(body)).AppendItem(nil); invalid == nil || !strings.Contains(invalid.Error(), part) {
 			t.Errorf("%v, want a text about %s", invalid, part)
 		}

@@ -7,10 +7,13 @@ import (
 )
 
 // check returns the error for the first bad leaf of a condition, in the order of
-// docs/spec/errors.md §11: undefined names and values, operand counts, equal operands, operand
+// docs/spec/errors.md §11: undefined names and values, paths that are too long, operand counts, equal operands, operand
 // types.
 func (b *binding) check(t *conditionTree) error {
 	complete := b.undefinedName == nil && b.undefinedValue == nil
+	if complete && t.tooDeep != nil {
+		return t.tooDeep
+	}
 	for _, leaf := range t.leaves {
 		if !complete {
 			if err := b.undefined(leaf, &t.placeholders); err != nil {

@@ -197,11 +197,14 @@ func (u *AttributeUpdate) action(number int) (action, error) {
 }
 
 // AttributesToGet returns the compiled legacy form of a projection: whole attributes, with any
-// names. A name that occurs twice is an error.
+// names. A name that occurs twice is an error, and so is a text that cannot be a name.
 func AttributesToGet(names []string) (*Projection, error) {
 	root := &selector{index: -1, children: make([]*selector, 0, len(names))}
 	seen := make(map[string]struct{}, len(names))
 	for _, name := range names {
+		if message := dynamo.CheckName(name); message != "" {
+			return nil, dynamo.Invalid(msgInvalid + message)
+		}
 		if _, twice := seen[name]; twice {
 			return nil, dynamo.Invalid(msgInvalid + "Duplicate value in attribute name: " + name)
 		}

@@ -27,7 +27,7 @@ type parser struct {
 	parens   bool  // redundant parentheses
 	function error // unknown, or of another kind of expression
 	misused  error // a function whose result is unused
-	reserved error
+	reserved error // a reserved word, or a list index out of range
 	section  error // section used twice
 }
 
@@ -183,11 +183,19 @@ func (p *parser) parseSteps(to path) (path, error) {
 			if p.peek().kind != tokIndex {
 				return nil, p.syntax()
 			}
-			to = append(to, step{ref: -1, index: parseIndex(p.take())})
+			digits := p.take()
+			index, fits := parseIndex(digits)
+			if !fits {
+				keep(&p.reserved, problemIndex.about("["+digits+"]"))
+			}
+			to = append(to, step{ref: -1, index: index})
 			if err := p.expect("]"); err != nil {
 				return nil, err
 			}
 		default:
+			if len(to) > maxPath && p.tooDeep == nil {
+				p.tooDeep = problemPathDepth(len(to))
+			}
 			return to, nil
 		}
 	}

@@ -1,5 +1,7 @@
 package expr
 
+import "cmp"
+
 // parseProjection parses a projection expression.
 func parseProjection(text string) (*projectionTree, error) {
 	p, err := newParser(text)
@@ -25,7 +27,7 @@ func parseProjection(text string) (*projectionTree, error) {
 	}
 	t.placeholders = p.placeholders
 	if len(t.names) == 0 {
-		t.problem = checkPaths(t.paths, nil)
+		t.problem = cmp.Or(t.tooDeep, checkPaths(t.paths, nil))
 		t.selector = newSelector(t.paths, nil)
 	}
 	return t, nil

@@ -32,14 +32,17 @@ func (s *step) nameIn(names []string) string {
 	return s.name
 }
 
-// parseIndex returns a list index. An index that no list can have is reduced to the largest: it is
-// beyond every end.
-func parseIndex(digits string) int32 {
+// maxPath is the number of elements in the longest path.
+const maxPath = 32
+
+// parseIndex returns a list index. fits is false for a number that no list index can be; the result
+// is then the largest.
+func parseIndex(digits string) (index int32, fits bool) {
 	n, err := strconv.ParseInt(digits, 10, 32)
 	if err != nil {
-		return math.MaxInt32
+		return math.MaxInt32, false
 	}
-	return int32(n)
+	return int32(n), true
 }
 
 // find returns the value at the path, or nil.

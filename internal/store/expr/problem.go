@@ -41,6 +41,7 @@ const (
 	problemValue      problem = "An expression attribute value used in expression is not defined; attribute value: "
 	problemFunction   problem = "Invalid function name; function: "
 	problemMisused    problem = "The function is not allowed to be used this way in an expression; function: "
+	problemIndex      problem = "List index is not within the allowable range; index: "
 	problemPathNeeded problem = "Operator or function requires a document path; operator or function: "
 
 	// msgInvalid begins messages about a parameter, as opposed to an expression.
@@ -52,6 +53,10 @@ func (p problem) about(subject string) problem { return p + problem(subject) }
 
 func problemSize(n int) problem {
 	return problem("Expression size has exceeded the maximum allowed size; expression size: " + strconv.Itoa(n))
+}
+
+func problemPathDepth(n int) problem {
+	return problem("The document path has too many nesting levels; nesting levels: " + strconv.Itoa(n))
 }
 
 func problemForeign(article, name string) problem {

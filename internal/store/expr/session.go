@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -44,9 +45,9 @@ func NewSession(names map[string]string, values map[string]dynamo.Value) (*Sessi
 	if err := checkKeys(paramValues, ':', values); err != nil {
 		return nil, err
 	}
-	empty, found := firstKey(names, func(key string) bool { return names[key] == "" })
+	bad, found := firstKey(names, func(key string) bool { return dynamo.CheckName(names[key]) != "" })
 	if found {
-		return nil, dynamo.Invalid(paramNames + " contains invalid value: Empty attribute name for key " + empty)
+		return nil, dynamo.Invalid(paramNames + " contains invalid value: " + dynamo.CheckName(names[bad]) + " for key " + bad)
 	}
 	size := 0
 	for key, name := range names {
@@ -148,11 +149,7 @@ func (s *Session) Projection(text string) (*Projection, error) {
 	}
 	var b binding
 	s.bind(&b, &tree.placeholders)
-	err = b.undefinedName
-	if err == nil {
-		err = checkPaths(tree.paths, b.names)
-	}
-	if err != nil {
+	if err := cmp.Or(b.undefinedName, tree.tooDeep, checkPaths(tree.paths, b.names)); err != nil {
 		return nil, err.(problem).in(ProjectionExpression)
 	}
 	return &Projection{newSelector(tree.paths, b.names)}, nil

@@ -120,10 +120,13 @@ func (n *node) name() string {
 	return n.op.String()
 }
 
-// placeholders are the #names and :values of a tree, each once, numbered in order of appearance.
+// placeholders are the #names and :values of a tree, each once, numbered in order of appearance, and
+// what else each request is checked for.
 type placeholders struct {
 	names  []string
 	values []string
+	// the first path with too many elements; nil: none. An undefined name ranks before it
+	tooDeep error
 }
 
 // number returns the position of text in list, after adding it if it is missing.

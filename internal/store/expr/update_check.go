@@ -9,7 +9,7 @@ import (
 // check returns the error for an update expression with bound placeholders, in the order of
 // docs/spec/errors.md §11.
 func (u *Update) check(t *updateTree) error {
-	if err := cmp.Or(u.undefinedName, u.undefinedValue, checkPaths(t.paths, u.names)); err != nil {
+	if err := cmp.Or(u.undefinedName, u.undefinedValue, t.tooDeep, checkPaths(t.paths, u.names)); err != nil {
 		return err
 	}
 	if err := u.checkSets(t); err != nil {

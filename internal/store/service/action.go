@@ -106,14 +106,12 @@ func (a *action) checkSchema() error {
 	return nil
 }
 
-// checkPaths refuses updates of the table's key and paths into keys. It records the checks that the
+// checkPaths refuses updates of the table's key, by any path, and paths into index keys. It records the checks that the
 // updated item needs.
 func (a *action) checkPaths() error {
 	for _, path := range a.update.Paths() {
 		isKey, isIndexKey := a.desc.Key.Has(path.Attribute), indexKeyed(a.desc, path.Attribute)
 		switch {
-		case isKey && path.Nested:
-			return invalid(msgKeyScalar + "Key: " + path.Attribute)
 		case isKey:
 			return invalid(invalidValues + "Cannot update attribute " + path.Attribute + ". This attribute is part of the key")
 		case isIndexKey && path.Nested:
@@ -205,16 +203,14 @@ func (a *action) writes(attribute string) bool {
 }
 
 // updatedIndexKeys checks the index keys that the update wrote. It does not check others: an item
-// that is older than an index may have values that the index cannot hold, and keeps them. The
-// errors of AttributeUpdates are worded like errors of puts.
+// that is older than an index may have values that the index cannot hold, and keeps them. Except
+// for empty values in expressions, the errors are worded like errors of puts.
 func (a *action) updatedIndexKeys(item dynamo.Item) error {
 	err := a.desc.CheckIndexKeys(item, a.writes)
 	bad, ok := err.(*engine.KeyError)
 	switch {
 	case !ok || a.legacy:
 		return err
-	case bad.Problem == engine.KeyWrongType:
-		return invalid("The update expression attempted to update the secondary index key to unsupported type")
 	case bad.Problem == engine.KeyEmpty:
 		return invalid(msgNotValid + "The update expression attempted to update a secondary index key to a value that is not supported. " +
 			msgEmptyKey(bad.Want))

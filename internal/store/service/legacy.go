@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
 	"github.com/mayflydb/mayfly/internal/store/expr"
 )
 
@@ -29,23 +30,30 @@ func legacyExpected(l *Legacy) (*expr.Condition, error) {
 	if l.Err != nil {
 		return nil, l.Err
 	}
-	list := sorted(l.Expected, func(name string, e ExpectedValue) expr.ExpectedValue {
+	list, err := sorted(l.Expected, func(name string, e ExpectedValue) expr.ExpectedValue {
 		v := expr.ExpectedValue{Attribute: name, Value: e.Value, Operator: e.Operator.V, List: e.List}
 		if e.Exists.Set {
 			v.Exists = &e.Exists.V
 		}
 		return v
 	})
+	if err != nil {
+		return nil, err
+	}
 	return expr.Expected(list, l.ConditionalOperator.V)
 }
 
-// sorted returns the members of a legacy parameter in the form of package expr, by name.
-func sorted[M, E any](members map[string]M, convert func(name string, m M) E) []E {
+// sorted returns the members of a legacy parameter in the form of package expr, by name. The error is
+// about a text that cannot be a name.
+func sorted[M, E any](members map[string]M, convert func(name string, m M) E) ([]E, error) {
 	list := make([]E, 0, len(members))
 	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if message := dynamo.CheckName(name); message != "" {
+			return nil, invalid(invalidValues + message)
+		}
 		list = append(list, convert(name, members[name]))
 	}
-	return list
+	return list, nil
 }
 
 // legacyFilter returns the compiled QueryFilter or ScanFilter, or nil if it is absent.
@@ -56,7 +64,11 @@ func legacyFilter(filter map[string]LegacyCondition, l *Legacy) (*expr.Condition
 	if l.Err != nil {
 		return nil, l.Err
 	}
-	return expr.LegacyFilter(legacyConditions(filter), l.ConditionalOperator.V)
+	list, err := legacyConditions(filter)
+	if err != nil {
+		return nil, err
+	}
+	return expr.LegacyFilter(list, l.ConditionalOperator.V)
 }
 
 // legacyKeyCondition returns the compiled KeyConditions, which must be present.
@@ -64,10 +76,14 @@ func legacyKeyCondition(l *Legacy) (*expr.KeyCondition, error) {
 	if l.Err != nil {
 		return nil, l.Err
 	}
-	return expr.LegacyKeyCondition(legacyConditions(l.KeyConditions)), nil
+	list, err := legacyConditions(l.KeyConditions)
+	if err != nil {
+		return nil, err
+	}
+	return expr.LegacyKeyCondition(list), nil
 }
 
-func legacyConditions(conditions map[string]LegacyCondition) []expr.LegacyCondition {
+func legacyConditions(conditions map[string]LegacyCondition) ([]expr.LegacyCondition, error) {
 	return sorted(conditions, func(name string, c LegacyCondition) expr.LegacyCondition {
 		return expr.LegacyCondition{Attribute: name, Operator: c.Operator.V, Values: c.List}
 	})
@@ -81,9 +97,13 @@ func legacyUpdate(l *Legacy) (*expr.Update, error) {
 	if l.Err != nil {
 		return nil, l.Err
 	}
-	return expr.AttributeUpdates(sorted(l.AttributeUpdates, func(name string, u AttributeUpdate) expr.AttributeUpdate {
+	list, err := sorted(l.AttributeUpdates, func(name string, u AttributeUpdate) expr.AttributeUpdate {
 		return expr.AttributeUpdate{Attribute: name, Action: u.Action.V, Value: u.Value}
-	}))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return expr.AttributeUpdates(list)
 }
 
 // legacyProjection returns the compiled AttributesToGet, or nil if it is absent.

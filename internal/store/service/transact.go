@@ -2,6 +2,7 @@ package service
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
@@ -62,6 +63,14 @@ func cancelMessage(reasons []dynamo.Reason) string {
 	return "Transaction cancelled, please refer cancellation reasons for specific reasons [" + strings.Join(codes, ", ") + "]"
 }
 
+// firstInvalid removes the errors after the first ValidationException: TransactWriteItems does not
+// examine the actions that follow it.
+func firstInvalid(errs []error) {
+	if at := slices.IndexFunc(errs, func(err error) bool { return errorCode(err) == dynamo.CodeValidation }); at >= 0 {
+		clear(errs[at+1:])
+	}
+}
+
 // cancels reports whether an error of binding an action to its table cancels the transaction, as a
 // key of a wrong type and throttling do, or refuses it outright, as a missing table and an empty key do.
 func cancels(err error) bool {
@@ -73,7 +82,10 @@ func cancels(err error) bool {
 
 // bindAll binds the n actions of a transaction, and refuses two actions on one item. bind finds the
 // table and key of the i-th action, and same compares two bound ones.
-func bindAll(n int, bind func(i int) error, same func(i, j int) bool) error {
+//
+// After the first action that cannot be bound, bindAll still finds the errors that refuse the
+// transaction outright. reasons selects the others that the cancellation shows.
+func bindAll(n int, bind func(i int) error, same func(i, j int) bool, reasons func([]error)) error {
 	errs := make([]error, n)
 	failed := false
 	for i := range n {
@@ -85,6 +97,7 @@ func bindAll(n int, bind func(i int) error, same func(i, j int) bool) error {
 		failed = failed || err != nil
 	}
 	if failed {
+		reasons(errs)
 		return cancelled(errs)
 	}
 	for i := range n {

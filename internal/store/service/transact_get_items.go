@@ -111,7 +111,7 @@ func (s *Service) bindTransactGets(gets []transactGet) error {
 		}
 		return err
 	}
-	return bindAll(len(gets), bind, func(i, j int) bool { return gets[i].table == gets[j].table && gets[i].key == gets[j].key })
+	return bindAll(len(gets), bind, func(i, j int) bool { return gets[i].table == gets[j].table && gets[i].key == gets[j].key }, func([]error) {})
 }
 
 func transactGetOutput(gets []transactGet, mode capacityMode) *TransactGetItemsOutput {

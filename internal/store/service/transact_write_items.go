@@ -80,6 +80,7 @@ func transactError(err error, actions []*action, token *tokenWrite) error {
 	for i, a := range actions {
 		errs[i] = apiError(a.write.Err, "")
 	}
+	firstInvalid(errs)
 	return cancelled(errs)
 }
 
@@ -177,7 +178,7 @@ func (s *Service) bindTransaction(actions []*action, mode capacityMode) error {
 		}
 		return s.admitWrite(actions[i])
 	}
-	return bindAll(len(actions), bind, func(i, j int) bool { return actions[i].sameItem(actions[j]) })
+	return bindAll(len(actions), bind, func(i, j int) bool { return actions[i].sameItem(actions[j]) }, firstInvalid)
 }
 
 // tokenError refuses a ClientRequestToken that was used with other content before.

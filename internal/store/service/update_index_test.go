@@ -156,7 +156,7 @@ func TestWritesAfterIndexIsAdded(t *testing.T) {
 				TableName: Some(table), Item: arg(`{"artist":{"S":"a"},"song":{"S":"s"}}`), Update: Some("SET mood = :v"), Values: vals(`{":v":{"N":"2"}}`),
 			}
 			_, err = d.UpdateItem(ctx, &refusedUpdate)
-			invalidRequest(t, err, "The update expression attempted to update the secondary index key to unsupported type")
+			invalidRequest(t, err, "One or more parameter values were invalid: Type mismatch for Index Key mood Expected: S Actual: N IndexName: byLabel")
 		})
 		d.build()
 	}
