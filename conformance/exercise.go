@@ -273,6 +273,8 @@ var tableGroups = []group{
 	{"UpdateExpression", updateExpressionChecks},
 	{"ProjectionExpression", projectionExpressionChecks},
 	{"LegacyParameters", legacyParameterChecks},
+	{"NamesAndPaths", nameAndPathChecks},
+	{"OrderOfReads", orderOfReadsChecks},
 	{"Serialization", serializationChecks},
 }
 

@@ -21,6 +21,7 @@ var transactWriteItemsChecks = []check{
 	{"ClientToken", transactClientToken},
 	{"Refused", transactRefused},
 	{"TooLarge", transactTooLarge},
+	{"AfterFirstInvalid", transactWriteAfterFirstInvalid},
 }
 
 // clientTokenChecks move the clock.
@@ -269,4 +270,29 @@ func transactTooLarge(t *testing.T, e *Endpoint) {
 	if err := e.transact(t, actions[:10]...); err != nil {
 		t.Errorf("3.9 MB: %v", err)
 	}
+}
+
+// After the first action with a validation error, the following ones are not examined.
+func transactWriteAfterFirstInvalid(t *testing.T, e *Endpoint) {
+	tb := newTable(t, e, "pk:S")
+	tb.put(t, item("pk", "a", "s", "text"))
+	const (
+		put       = `{"Put":{"TableName":"$T","Item":{"pk":{"S":"new"}}}}`
+		wrongKey  = `{"Put":{"TableName":"$T","Item":{"pk":{"N":"1"}}}}`
+		wrongType = `{"Update":{"TableName":"$T","Key":{"pk":{"S":"a"}},"UpdateExpression":"ADD s :n","ExpressionAttributeValues":{":n":{"N":"1"}}}}`
+		fails     = `{"ConditionCheck":{"TableName":"$T","Key":{"pk":{"S":"b"}},"ConditionExpression":"attribute_exists(pk)"}}`
+	)
+	for _, row := range []struct{ actions, reasons string }{
+		{wrongKey + "," + `{"Put":{"TableName":"$T","Item":{"pk":{"N":"2"}}}}`, "ValidationError, None"},
+		{put + "," + wrongKey + "," + fails, "None, ValidationError, None"},
+		{wrongType + "," + fails, "ValidationError, None"},
+		{fails + "," + wrongType, "ConditionalCheckFailed, ValidationError"},
+		{put + "," + fails, "None, ConditionalCheckFailed"},
+	} {
+		tb.refuse(t, "TransactWriteItems", `{"TransactItems":[`+row.actions+`]}`, transactCanceled,
+			"Transaction cancelled, please refer cancellation reasons for specific reasons ["+row.reasons+"]")
+	}
+	tb.wantStored(t, item("pk", "new"), nil)
+	// errors of the whole request are still found
+	tb.refuse(t, "TransactWriteItems", `{"TransactItems":[`+wrongKey+`,{"Put":{"TableName":"no-such-table","Item":{"pk":{"S":"a"}}}}]}`, notFound, "Requested resource not found")
 }

@@ -26,15 +26,18 @@ func LegacyFilter(list []LegacyCondition, conditionalOperator string) (*Conditio
 	return b.c, nil
 }
 
-// LegacyKeyCondition returns the compiled KeyConditions. KeyCondition.Check returns the errors of
-// the conditions themselves, as for a key condition expression.
-func LegacyKeyCondition(list []LegacyCondition) *KeyCondition {
+// LegacyKeyCondition returns the compiled KeyConditions. The error is about the arguments of a
+// comparison. KeyCondition.Check returns the others, as for a key condition expression.
+func LegacyKeyCondition(list []LegacyCondition) (*KeyCondition, error) {
 	k := &KeyCondition{}
 	for _, c := range list {
+		if err := checkArguments(c.Operator, c.Values); err != nil {
+			return nil, err
+		}
 		k.conditions = append(k.conditions, keyTerm{c.Attribute, c.Operator, c.Values})
 	}
 	k.problem = k.checkTerms()
-	return k
+	return k, nil
 }
 
 // ExpectedValue is one member of Expected.

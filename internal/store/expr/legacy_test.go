@@ -180,7 +180,11 @@ func TestLegacyKeyConditions(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r, err := LegacyKeyCondition(tt.conditions).Range(schema)
+			var r KeyRange
+			k, err := LegacyKeyCondition(tt.conditions)
+			if err == nil {
+				r, err = k.Range(schema)
+			}
 			got := showRange(r)
 			if err != nil {
 				got = message(err)

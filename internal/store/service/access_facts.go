@@ -126,9 +126,9 @@ func (f accessFacts) scan(a *Access, in *ScanInput) {
 	if !f.Attributes {
 		return
 	}
-	if filter, projection, err := compileScan(in); err == nil {
-		a.add(filter.Attributes()...)
-		a.add(projection.Attributes()...)
+	if q, err := compileScan(in); err == nil {
+		a.add(q.filter.Attributes()...)
+		a.add(q.projection.Attributes()...)
 	}
 }
 

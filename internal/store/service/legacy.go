@@ -56,13 +56,11 @@ func sorted[M, E any](members map[string]M, convert func(name string, m M) E) ([
 	return list, nil
 }
 
-// legacyFilter returns the compiled QueryFilter or ScanFilter, or nil if it is absent.
+// legacyFilter returns the compiled QueryFilter or ScanFilter, or nil if it is absent. The caller
+// checks the values in it, and that a ConditionalOperator has something to connect.
 func legacyFilter(filter map[string]LegacyCondition, l *Legacy) (*expr.Condition, error) {
-	if err := l.checkOperator(len(filter)); err != nil || filter == nil {
-		return nil, err
-	}
-	if l.Err != nil {
-		return nil, l.Err
+	if filter == nil {
+		return nil, nil
 	}
 	list, err := legacyConditions(filter)
 	if err != nil {
@@ -71,16 +69,17 @@ func legacyFilter(filter map[string]LegacyCondition, l *Legacy) (*expr.Condition
 	return expr.LegacyFilter(list, l.ConditionalOperator.V)
 }
 
-// legacyKeyCondition returns the compiled KeyConditions, which must be present.
+// legacyKeyCondition returns the compiled KeyConditions, or nil if they are absent. The caller checks
+// the values in them.
 func legacyKeyCondition(l *Legacy) (*expr.KeyCondition, error) {
-	if l.Err != nil {
-		return nil, l.Err
+	if l.KeyConditions == nil {
+		return nil, nil
 	}
 	list, err := legacyConditions(l.KeyConditions)
 	if err != nil {
 		return nil, err
 	}
-	return expr.LegacyKeyCondition(list), nil
+	return expr.LegacyKeyCondition(list)
 }
 
 func legacyConditions(conditions map[string]LegacyCondition) ([]expr.LegacyCondition, error) {

@@ -7,6 +7,20 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/expr"
 )
 
+// The order of checks, of Scan too. Each is made completely before the next:
+//
+//  1. the shape: all constraints of the model at once (queryShape, scanShape)
+//  2. legacy parameters: values; AttributesToGet; numbers and types of operands (compileLegacy)
+//  3. expressions mixed with legacy parameters; names and values of placeholders (querySession)
+//  4. Segment and TotalSegments of a Scan (checkSegments)
+//  5. Select, expressions, unused placeholders (compileQuery, compileScan)
+//  6. values in ExclusiveStartKey (startKeyArg)
+//  7. existence of the table and the index (describedTable, useIndex)
+//  8. ExclusiveStartKey against the schema (useStartKey)
+//  9. key conditions (useKeyCondition), and ExclusiveStartKey against them (checkStartInRange)
+//  10. a filter on key attributes (checkFilterOffKey)
+//  11. Select, filter and projection against the index's projection (useProjection)
+
 // Query returns a page of an item collection of a table or an index, in the order of the sort key.
 func (s *Service) Query(ctx context.Context, in *QueryInput) (*PageOutput, error) {
 	ref, err := queryShape(in)
@@ -53,39 +67,83 @@ func queryShape(in *QueryInput) (tableRef, error) {
 	return ref.resolve()
 }
 
-// query is the compiled expressions of a Query.
+// query is the compiled parameters of a Query or Scan.
 type query struct {
-	key        *expr.KeyCondition
+	key        *expr.KeyCondition // nil in a Scan
 	filter     *expr.Condition
 	projection *expr.Projection
 }
 
 // compileQuery makes the remaining checks that need no table.
 func compileQuery(in *QueryInput) (*query, error) {
+	q, err := compileLegacy(in.Legacy.QueryFilter, &in.Legacy)
+	if err != nil {
+		return nil, err
+	}
 	sess, err := querySession(in)
 	if err != nil {
 		return nil, err
 	}
-	if err := startKeyArg(in.ExclusiveStartKey); err != nil {
+	if err := in.Legacy.checkOperator(len(in.Legacy.QueryFilter)); err != nil {
 		return nil, err
 	}
 	if err := checkSelect(in.Select, in.IndexName, in.Projection, &in.Legacy, wordEnveloped); err != nil {
 		return nil, err
 	}
+	if err := q.compileKey(sess, in); err != nil {
+		return nil, err
+	}
+	if err := q.compile(sess, in.Filter, in.Projection); err != nil {
+		return nil, err
+	}
+	if err := q.key.Check(); err != nil {
+		return nil, err
+	}
+	return q, startKeyArg(in.ExclusiveStartKey)
+}
+
+// compileLegacy returns the compiled legacy parameters of a Query or Scan, after the checks that
+// concern them alone.
+func compileLegacy(filter map[string]LegacyCondition, l *Legacy) (*query, error) {
+	if l.Err != nil {
+		return nil, l.Err
+	}
 	q := &query{}
-	if q.key, err = compileKeyCondition(sess, in); err != nil {
+	var err error
+	if q.projection, err = legacyProjection(l); err != nil {
 		return nil, err
 	}
-	if q.filter, err = compileFilter(sess, in.Filter, in.Legacy.QueryFilter, &in.Legacy); err != nil {
+	if q.filter, err = legacyFilter(filter, l); err != nil {
 		return nil, err
 	}
-	if q.projection, err = compileProjection(sess, in.Projection, &in.Legacy); err != nil {
-		return nil, err
+	q.key, err = legacyKeyCondition(l)
+	return q, err
+}
+
+// compileKey adds the key condition of an expression. A Query must have that or KeyConditions.
+func (q *query) compileKey(sess *expr.Session, in *QueryInput) (err error) {
+	switch {
+	case in.KeyCondition.Set:
+		q.key, err = sess.KeyCondition(in.KeyCondition.V)
+	case q.key == nil:
+		err = invalid("Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.")
 	}
-	if err := sess.Unused(); err != nil {
-		return nil, err
+	return err
+}
+
+// compile adds the other expressions of a Query or Scan.
+func (q *query) compile(sess *expr.Session, filter, projection Opt[string]) (err error) {
+	if filter.Set {
+		if q.filter, err = sess.Condition(expr.FilterExpression, filter.V); err != nil {
+			return err
+		}
 	}
-	return q, q.key.Check()
+	if projection.Set {
+		if q.projection, err = sess.Projection(projection.V); err != nil {
+			return err
+		}
+	}
+	return sess.Unused()
 }
 
 func querySession(in *QueryInput) (*expr.Session, error) {
@@ -108,26 +166,6 @@ func querySession(in *QueryInput) (*expr.Session, error) {
 	return p.session()
 }
 
-func compileKeyCondition(sess *expr.Session, in *QueryInput) (*expr.KeyCondition, error) {
-	switch {
-	case in.KeyCondition.Set:
-		return sess.KeyCondition(in.KeyCondition.V)
-	case in.Legacy.KeyConditions != nil:
-		return legacyKeyCondition(&in.Legacy)
-	default:
-		return nil, invalid("Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.")
-	}
-}
-
-// compileFilter returns the compiled filter of a Query or Scan, from FilterExpression or the legacy
-// filter.
-func compileFilter(sess *expr.Session, text Opt[string], old map[string]LegacyCondition, legacy *Legacy) (*expr.Condition, error) {
-	if text.Set {
-		return sess.Condition(expr.FilterExpression, text.V)
-	}
-	return legacyFilter(old, legacy)
-}
-
 // compileProjection returns the compiled projection of a read, from ProjectionExpression or
 // AttributesToGet, or nil if it has neither.
 func compileProjection(sess *expr.Session, text Opt[string], legacy *Legacy) (*expr.Projection, error) {
@@ -140,7 +178,7 @@ func compileProjection(sess *expr.Session, text Opt[string], legacy *Legacy) (*e
 // bind checks the query against the table's schema and returns its page.
 func (q *query) bind(t *engine.Table, d *engine.TableDesc, in *QueryInput) (*page, error) {
 	p := &page{table: t, desc: d, filter: q.filter, projection: q.projection, expired: in.Expired, limit: int(in.Limit.V)}
-	if err := p.useIndex(in.IndexName, in.Select, in.ConsistentRead); err != nil {
+	if err := p.useIndex(in.IndexName, in.ConsistentRead); err != nil {
 		return nil, err
 	}
 	if err := p.useStartKey(in.ExclusiveStartKey); err != nil {
@@ -155,11 +193,8 @@ func (q *query) bind(t *engine.Table, d *engine.TableDesc, in *QueryInput) (*pag
 	if err := p.checkFilterOffKey(in.Legacy.QueryFilter != nil); err != nil {
 		return nil, err
 	}
-	if err := p.checkFilterProjected(); err != nil {
-		return nil, err
-	}
 	p.rng.Backward = !in.ScanIndexForward.Or(true)
-	return p, p.useAttributes(in.Select)
+	return p, p.useProjection(in.Select, true)
 }
 
 // useKeyCondition sets the part of the table or index that the query reads.

@@ -232,7 +232,7 @@ func TestQueryValidation(t *testing.T) {
 		{"start key of a single item", QueryInput{KeyCondition: Some("artist = :a AND song = :s"), ExclusiveStartKey: arg(`{"artist":{"S":"a"},"song":{"S":"s5"}}`)},
 			"The query can return at most one row and cannot be restarted"},
 		{"start key of a table without sort key", QueryInput{TableName: Some(counters), KeyCondition: Some("id = :a"), ExclusiveStartKey: arg(`{"id":{"S":"a"}}`)},
-			"The query can return at most one row and cannot be restarted"},
+			`The provided exclusive start key is invalid: ExclusiveStartKey: {"id":{"S":"a"}}`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.about, func(t *testing.T) {

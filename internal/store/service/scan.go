@@ -15,13 +15,13 @@ const scanSegmentsMax = 1_000_000
 const onDemandPartitions = 4
 
 // Scan returns a page of a whole table or index, or of one segment, in the order of the partition
-// keys' hashes.
+// keys' hashes. The order of checks is Query's.
 func (s *Service) Scan(ctx context.Context, in *ScanInput) (*PageOutput, error) {
 	ref, err := scanShape(in)
 	if err != nil {
 		return nil, err
 	}
-	filter, projection, err := compileScan(in)
+	q, err := compileScan(in)
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +29,7 @@ func (s *Service) Scan(ctx context.Context, in *ScanInput) (*PageOutput, error) 
 	if err != nil {
 		return nil, apiError(err, "")
 	}
-	p := &page{table: t, desc: d, filter: filter, projection: projection, expired: in.Expired, limit: int(in.Limit.V)}
+	p := &page{table: t, desc: d, filter: q.filter, projection: q.projection, expired: in.Expired, limit: int(in.Limit.V)}
 	if err := p.bindScan(in); err != nil {
 		return nil, err
 	}
@@ -63,29 +63,28 @@ func scanShape(in *ScanInput) (tableRef, error) {
 }
 
 // compileScan makes the remaining checks that need no table.
-func compileScan(in *ScanInput) (*expr.Condition, *expr.Projection, error) {
+func compileScan(in *ScanInput) (*query, error) {
+	q, err := compileLegacy(in.Legacy.ScanFilter, &in.Legacy)
+	if err != nil {
+		return nil, err
+	}
 	sess, err := scanSession(in)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
+	}
+	if err := in.Legacy.checkOperator(len(in.Legacy.ScanFilter)); err != nil {
+		return nil, err
 	}
 	if err := checkSegments(in); err != nil {
-		return nil, nil, err
-	}
-	if err := startKeyArg(in.ExclusiveStartKey); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := checkSelect(in.Select, in.IndexName, in.Projection, &in.Legacy, wordBare); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	filter, err := compileFilter(sess, in.Filter, in.Legacy.ScanFilter, &in.Legacy)
-	if err != nil {
-		return nil, nil, err
+	if err := q.compile(sess, in.Filter, in.Projection); err != nil {
+		return nil, err
 	}
-	projection, err := compileProjection(sess, in.Projection, &in.Legacy)
-	if err != nil {
-		return nil, nil, err
-	}
-	return filter, projection, sess.Unused()
+	return q, startKeyArg(in.ExclusiveStartKey)
 }
 
 func scanSession(in *ScanInput) (*expr.Session, error) {
@@ -119,7 +118,7 @@ func checkSegments(in *ScanInput) error {
 
 // bindScan checks the scan against the table's schema.
 func (p *page) bindScan(in *ScanInput) error {
-	if err := p.useIndex(in.IndexName, in.Select, in.ConsistentRead); err != nil {
+	if err := p.useIndex(in.IndexName, in.ConsistentRead); err != nil {
 		return err
 	}
 	if err := p.useStartKey(in.ExclusiveStartKey); err != nil {
@@ -132,7 +131,7 @@ func (p *page) bindScan(in *ScanInput) error {
 	if err := p.checkStartInSegment(); err != nil {
 		return err
 	}
-	return p.useAttributes(in.Select)
+	return p.useProjection(in.Select, false)
 }
 
 // checkStartInSegment refuses a start key from another segment of a parallel scan.

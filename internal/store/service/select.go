@@ -39,8 +39,8 @@ func checkSelect(sel, index, projection Opt[string], legacy *Legacy, w wording) 
 
 // useIndex sets the index that a Query or Scan names, if any, and the units of the kind of read. It
 // refuses reads that the index cannot serve: all while it is being built, and of a global index
-// consistent ones, and ALL_ATTRIBUTES unless it projects them.
-func (p *page) useIndex(name Opt[string], sel Opt[string], consistent Opt[bool]) error {
+// consistent ones.
+func (p *page) useIndex(name Opt[string], consistent Opt[bool]) error {
 	p.perBlock = readKind(consistent)
 	if !name.Set {
 		return nil
@@ -51,9 +51,6 @@ func (p *page) useIndex(name Opt[string], sel Opt[string], consistent Opt[bool])
 		return indexError(&engine.IndexError{Index: name.V})
 	case p.index.Global && consistent.V:
 		return invalid("Consistent reads are not supported on global secondary indexes")
-	case p.index.Global && sel.V == selectAll && p.index.Projection.Type != projectionAll:
-		return invalid(invalidValues + "Select type ALL_ATTRIBUTES is not supported for global secondary index " + name.V +
-			" because its projection type is not ALL")
 	case p.index.Building:
 		return indexError(&engine.IndexError{Index: name.V, Building: true})
 	}
@@ -61,30 +58,26 @@ func (p *page) useIndex(name Opt[string], sel Opt[string], consistent Opt[bool])
 	return nil
 }
 
-// useAttributes checks that the index has the attributes that Select and the projection ask for.
-// Missing ones are fetched from the table for a local index, and refused for a global one.
-func (p *page) useAttributes(sel Opt[string]) error {
+// useProjection checks that the index has the attributes that Select, the filter and the projection
+// ask for. For a local index, missing ones are fetched from the table, except a Query's filter's. A
+// Scan's filter treats them as missing.
+func (p *page) useProjection(sel Opt[string], isQuery bool) error {
 	p.countOnly = sel.V == selectCount
 	if p.index == nil || p.index.Projection.Type == projectionAll {
 		return nil
 	}
+	if p.index.Global && sel.V == selectAll {
+		return invalid(invalidValues + "Select type ALL_ATTRIBUTES is not supported for global secondary index " + p.index.Name +
+			" because its projection type is not ALL")
+	}
+	if missing := p.unprojected(p.filter.Attributes()); isQuery && len(missing) > 0 {
+		return invalid(invalidValues + "Secondary index " + p.index.Name + " does not project one or more filter attributes: " + printedList(missing))
+	}
 	missing := p.unprojected(p.projection.Attributes())
-	if len(missing) > 0 && p.index.Global {
+	if p.index.Global && len(missing) > 0 {
 		return invalid(invalidValues + "Global secondary index " + p.index.Name + " does not project " + printedList(missing))
 	}
 	p.fetch = len(missing) > 0 || sel.V == selectAll
-	return nil
-}
-
-// checkFilterProjected refuses a Query's filter on attributes that the index, of either kind, does
-// not hold. A Scan treats them as missing.
-func (p *page) checkFilterProjected() error {
-	if p.index == nil || p.index.Projection.Type == projectionAll {
-		return nil
-	}
-	if missing := p.unprojected(p.filter.Attributes()); len(missing) > 0 {
-		return invalid(invalidValues + "Secondary index " + p.index.Name + " does not project one or more filter attributes: " + printedList(missing))
-	}
 	return nil
 }
 

@@ -21,26 +21,27 @@ func startKeyArg(k ItemArg) error {
 }
 
 // useStartKey checks an ExclusiveStartKey against the schema: it must have exactly the attributes
-// of a LastEvaluatedKey.
+// of a LastEvaluatedKey. The error tells the index's part from the table's.
 func (p *page) useStartKey(k ItemArg) error {
 	if !k.present() {
 		return nil
 	}
-	want, fits := 0, true
+	want, indexFits, tableFits := 0, true, true
 	p.startAttributes(func(attr engine.KeyAttr) bool {
 		want++
-		fits = fits && k.Item.Get(attr.Name).Kind() == attr.Kind
+		fits := k.Item.Get(attr.Name).Kind() == attr.Kind
+		indexFits = indexFits && (fits || p.index == nil || !p.index.Key.Has(attr.Name))
+		tableFits = tableFits && (fits || !p.desc.Key.Has(attr.Name))
 		return true
 	})
 	switch {
-	case fits && k.Item.Len() == want:
-		p.rng.After = k.Item
-		return startKeyValues(p, k.Item)
-	case p.index != nil:
+	case p.index != nil && (!indexFits || k.Item.Len() != want):
 		return invalid(msgStartKey)
-	default:
+	case !tableFits || k.Item.Len() != want:
 		return invalid(msgStartKey + ": " + msgKeyMismatch)
 	}
+	p.rng.After = k.Item
+	return startKeyValues(p, k.Item)
 }
 
 // startKeyValues refuses a start key with values that no key can have.
@@ -64,18 +65,29 @@ func (p *page) checkStartInRange() error {
 		return nil
 	}
 	schema := p.queriedKey()
-	if p.index == nil && (len(schema.Sort) == 0 || len(p.rng.Sort) == 1 && p.rng.Sort[0].Op == dynamo.SortEQ) {
-		return invalid("The query can return at most one row and cannot be restarted")
-	}
-	for i, attr := range schema.Partition {
-		if !dynamo.Equal(key.Get(attr.Name), p.rng.Partition[i]) {
-			return invalid("The provided starting key is outside query boundaries based on provided conditions")
-		}
-	}
 	for i, condition := range p.rng.Sort {
 		if !condition.Holds(key.Get(schema.Sort[i].Name)) {
 			return invalid("The provided starting key does not match the range key predicate")
 		}
 	}
+	for i, attr := range schema.Partition {
+		switch {
+		case dynamo.Equal(key.Get(attr.Name), p.rng.Partition[i]):
+		case len(p.rng.Sort) == 1:
+			return invalid(msgOneRow)
+		default:
+			return invalid("The provided starting key is outside query boundaries based on provided conditions")
+		}
+	}
+	switch {
+	case p.index != nil:
+		return nil
+	case len(schema.Sort) == 0:
+		return invalid("The provided exclusive start key is invalid: ExclusiveStartKey: " + key.String())
+	case len(p.rng.Sort) == 1 && p.rng.Sort[0].Op == dynamo.SortEQ:
+		return invalid(msgOneRow)
+	}
 	return nil
 }
+
+const msgOneRow = "The query can return at most one row and cannot be restarted"
