@@ -56,5 +56,5 @@ func keyConditionRefusedWithoutSortKey(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	tb.refuse(t, "Query", `{"KeyConditionExpression":"pk = :x AND sk = :1"`+valuesOf(":x :1")+`}`, validation, "Query key condition not supported")
 	tb.refuse(t, "Query", `{"KeyConditionExpression":"pk = :x"`+valuesOf(":x")+`,"ExclusiveStartKey":{"pk":{"S":"x"}}}`, validation,
-		"The query can return at most one row and cannot be restarted")
+		"The provided exclusive start key is invalid: ExclusiveStartKey: …")
 }
