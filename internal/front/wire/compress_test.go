@@ -192,3 +192,39 @@ func TestChooseCoding(t *testing.T) {
 	}
 	want(t, do(s, in).status, 200)
 }
+
+// For any header, the choice is a coding that the header names, or "*" does.
+func FuzzChooseCoding(f *testing.F) {
+	for _, header := range []string{"", "gzip", "deflate;q=0.5, *", "gzip;q=0,*;q=1", ",;=,"} {
+		f.Add(header)
+	}
+	f.Fuzz(func(t *testing.T, header string) {
+		switch coding := chooseCoding(header); {
+		case coding == "":
+		case coding != codingGzip && coding != codingDeflate:
+			t.Errorf("%q: %q", header, coding)
+		case !strings.Contains(strings.ToLower(header), coding) && !strings.Contains(header, "*"):
+			t.Errorf("%q: %q is not named", header, coding)
+		}
+	})
+}
+
+// Any body in any coding is read, or refused, without a panic, and plain ones stay as they are.
+func FuzzDecompress(f *testing.F) {
+	f.Add("gzip", pack(codingGzip, []byte("{}")))
+	f.Add("deflate", pack(codingDeflate, []byte("{}")))
+	f.Add("", []byte("{}"))
+	f.Add("br", []byte{})
+	s := New(Options{})
+	f.Fuzz(func(t *testing.T, coding string, sent []byte) {
+		in := post("ListTables", string(sent), "Content-Encoding", coding)
+		body, hold, err := s.decompress(t.Context(), in)
+		hold.Release()
+		if err != nil || len(body) > bodyMax {
+			t.Errorf("%d bytes, %v", len(body), err)
+		}
+		if coding == "" && !bytes.Equal(body, sent) {
+			t.Errorf("%q became %q", sent, body)
+		}
+	})
+}

@@ -65,6 +65,18 @@ func batchWriteShape(in *BatchWriteItemInput) error {
 				"Member must have length greater than or equal to 1]")
 		}
 	}
+	for i := range in.RequestItems {
+		t := &in.RequestItems[i]
+		for j := range t.Requests {
+			path := member("requestItems."+t.Table+".member", j)
+			if put := t.Requests[j].Put; put != nil {
+				s.Required(path+".putRequest.item", put.present())
+			}
+			if del := t.Requests[j].Delete; del != nil {
+				s.Required(path+".deleteRequest.key", del.present())
+			}
+		}
+	}
 	if err := s.err(); err != nil {
 		return err
 	}

@@ -2,18 +2,6 @@ package service
 
 import "github.com/mayflydb/mayfly/internal/store/expr"
 
-// writeShape checks the members of a PutItem or a DeleteItem. item is the path of the item or key.
-func writeShape(in *WriteInput, item string) error {
-	var s shape
-	s.enum("returnConsumedCapacity", in.ReturnConsumedCapacity, enumCapacity)
-	s.Required(item, in.Item.present())
-	s.expected(&in.Legacy)
-	s.enum("returnValues", in.ReturnValues, enumReturnValues)
-	s.enum("returnValuesOnConditionCheckFailure", in.ReturnValuesOnConditionFail, enumReturnOnFail)
-	s.enum("returnItemCollectionMetrics", in.ReturnItemCollectionMetrics, enumCollection)
-	return s.err()
-}
-
 func (a ItemArg) present() bool { return a.Item != nil || a.Err != nil }
 
 // newAction returns the action of a write; the caller sets its table. It makes the checks that need

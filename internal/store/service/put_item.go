@@ -8,7 +8,7 @@ func (s *Service) PutItem(ctx context.Context, in *WriteInput) (*WriteOutput, er
 	if err != nil {
 		return nil, err
 	}
-	if err := writeShape(in, "item"); err != nil {
+	if err := putItemShape(in); err != nil {
 		return nil, err
 	}
 	a, err := newAction(actionPut, in, wordEnveloped)
@@ -17,4 +17,15 @@ func (s *Service) PutItem(ctx context.Context, in *WriteInput) (*WriteOutput, er
 	}
 	a.ref = ref
 	return s.writeOne(ctx, a, in.ReturnValues.V, in.ReturnConsumedCapacity.V, in.ReturnItemCollectionMetrics.V)
+}
+
+func putItemShape(in *WriteInput) error {
+	var s shape
+	s.enum("returnConsumedCapacity", in.ReturnConsumedCapacity, enumCapacity)
+	s.Required("item", in.Item.present())
+	s.expected(&in.Legacy)
+	s.enum("returnValues", in.ReturnValues, enumReturnValues)
+	s.enum("returnValuesOnConditionCheckFailure", in.ReturnValuesOnConditionFail, enumReturnOnFail)
+	s.enum("returnItemCollectionMetrics", in.ReturnItemCollectionMetrics, enumCollection)
+	return s.err()
 }
