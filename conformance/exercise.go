@@ -275,6 +275,7 @@ var tableGroups = []group{
 	{"LegacyParameters", legacyParameterChecks},
 	{"NamesAndPaths", nameAndPathChecks},
 	{"OrderOfReads", orderOfReadsChecks},
+	{"ErrorRows", errorRowChecks},
 	{"Serialization", serializationChecks},
 }
 

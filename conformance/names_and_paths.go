@@ -32,7 +32,6 @@ func namesRefused(t *testing.T, e *Endpoint) {
 		"":                          "Empty attribute name",
 		strings.Repeat("n", 65_536): "Attribute name is too large, must be less than 65536 bytes",
 	} {
-		const enveloped = "1 validation error detected: "
 		placeholder := `"ExpressionAttributeNames":{"#n":"` + name + `"}`
 		refusals{
 			{"PutItem", `{"Item":{"pk":{"S":"a"},"` + name + `":{"S":"x"}}}`, enveloped + invalid + problem},

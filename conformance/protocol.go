@@ -3,6 +3,7 @@ package conformance
 import (
 	"bytes"
 	"compress/gzip"
+	"compress/zlib"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -22,7 +23,9 @@ import (
 // protocolChecks speak HTTP directly, for details that SDKs hide or never send.
 var protocolChecks = []check{
 	{"Headers", protocolHeaders},
+	{"Server", protocolServer},
 	{"Healthy", protocolHealthy},
+	{"CompressedBodies", protocolCompressedBodies},
 	{"MalformedJSON", protocolMalformedJSON},
 	{"DeepJSON", protocolDeepJSON},
 	{"UnknownOperation", protocolUnknownOperation},
@@ -128,11 +131,6 @@ func (r reply) wantAPIHeaders(t *testing.T, contentType string) {
 	if got := r.header.Get("Content-Type"); got != contentType {
 		t.Errorf("Content-Type: %q, want %q", got, contentType)
 	}
-	for _, name := range []string{"Server", "Date"} {
-		if r.header.Get(name) == "" {
-			t.Errorf("no header %s", name)
-		}
-	}
 	if id := r.header.Get("X-Amzn-Requestid"); !requestID.MatchString(id) {
 		t.Errorf("x-amzn-RequestId: %q", id)
 	}
@@ -158,6 +156,48 @@ func protocolHeaders(t *testing.T, e *Endpoint) {
 	with := e.send(t, exchange{operation: "ListTables", body: `{}`, contentType: "application/x-amz-json-1.0; charset=utf-8"})
 	if with.status != http.StatusOK {
 		t.Errorf("parameters after the content type: status %d", with.status)
+	}
+}
+
+// Every answer names the server and the time.
+func protocolServer(t *testing.T, e *Endpoint) {
+	for _, x := range []exchange{
+		{operation: "ListTables", body: `{}`}, {operation: "ListTables", body: `{"Limit":0}`}, {operation: "Frobnicate", body: `{}`}, {operation: "ListTables", unsigned: true},
+		{method: http.MethodGet, unsigned: true}, {method: http.MethodPut, body: `{}`}, {operation: "ListTables", body: `{`},
+	} {
+		r := e.send(t, x)
+		if got := r.header.Get("Server"); got != "Server" {
+			t.Errorf("%s %s: Server %q", x.method, x.operation, got)
+		}
+		if _, err := http.ParseTime(r.header.Get("Date")); err != nil {
+			t.Errorf("%s %s: %v", x.method, x.operation, err)
+		}
+	}
+}
+
+// A request may be compressed. If it cannot be decompressed, the error is the server's.
+func protocolCompressedBodies(t *testing.T, e *Endpoint) {
+	var packed, deflated bytes.Buffer
+	for _, to := range []io.WriteCloser{gzip.NewWriter(&packed), zlib.NewWriter(&deflated)} {
+		if _, err := to.Write([]byte(`{"Limit":1}`)); err != nil {
+			t.Fatal(err)
+		}
+		if err := to.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, row := range []struct {
+		coding, body string
+		status       int
+	}{
+		{"gzip", packed.String(), http.StatusOK}, {"deflate", deflated.String(), http.StatusOK}, {"GZIP", packed.String(), http.StatusOK},
+		{"br", `{}`, http.StatusInternalServerError}, {"gzip", `{}`, http.StatusInternalServerError}, {"deflate", packed.String(), http.StatusInternalServerError},
+		{"gzip", "", http.StatusInternalServerError}, {"gzip", packed.String()[:20], http.StatusInternalServerError},
+	} {
+		r := e.send(t, exchange{operation: "ListTables", body: row.body, header: map[string]string{"Content-Encoding": row.coding}})
+		if r.status != row.status || row.status != http.StatusOK && !strings.Contains(string(r.body), `#InternalServerError"`) {
+			t.Errorf("%s %q: %d %s", row.coding, row.body, r.status, brief(string(r.body)))
+		}
 	}
 }
 
