@@ -16,6 +16,10 @@ const (
 
 // BatchGetItem returns up to 100 items by their keys. Keys whose items do not fit into 16 MB, or for
 // which throttling leaves no units, are returned as unprocessed.
+//
+// The order of checks: the shape; expressions for one table and legacy parameters for another; then
+// for each table its name, placeholders, the keys' values, repeated keys, the projection and the
+// number of keys so far; then for each table its existence and its keys.
 func (s *Service) BatchGetItem(ctx context.Context, in *BatchGetItemInput) (*BatchGetItemOutput, error) {
 	gets, err := newBatchGets(in)
 	if err != nil {

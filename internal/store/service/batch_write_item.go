@@ -13,6 +13,10 @@ const batchWritesMax = 25
 
 // BatchWriteItem puts and deletes up to 25 items. It applies all of them in one batch of the
 // engine, except those for which throttling leaves no units: they are returned as unprocessed.
+//
+// The order of checks: the shape, with the required item or key of each request; no requests at all;
+// for each request one of Put and Delete, its values and the item's size; the number of requests; then
+// for each request the table's existence, the keys, and whether it repeats an item.
 func (s *Service) BatchWriteItem(ctx context.Context, in *BatchWriteItemInput) (*BatchWriteItemOutput, error) {
 	if err := batchWriteShape(in); err != nil {
 		return nil, err

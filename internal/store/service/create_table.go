@@ -10,6 +10,9 @@ import (
 
 // CreateTable creates a table with its indexes, stream, tags and resource policy. The table is ACTIVE
 // at once, unless the service shows transient states.
+//
+// The order of checks: TableName, alone; the shape; the rules of a new table, as checkNewTable lists
+// them; whether the table exists.
 func (s *Service) CreateTable(ctx context.Context, in *CreateTableInput) (*TableDescription, error) {
 	ref, err := controlTable(in.TableName)
 	if err != nil {

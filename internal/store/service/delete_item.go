@@ -3,6 +3,10 @@ package service
 import "context"
 
 // DeleteItem deletes an item. It succeeds if there is none.
+//
+// The order of checks: the shape, with TableName; mixed parameters and placeholders; the key's values;
+// ReturnValues; the condition; unused placeholders; the table; the key; the condition on the stored
+// item.
 func (s *Service) DeleteItem(ctx context.Context, in *WriteInput) (*WriteOutput, error) {
 	ref, err := deleteItemShape(in)
 	if err != nil {

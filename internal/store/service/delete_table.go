@@ -11,6 +11,8 @@ import (
 // DeleteTable deletes a table and its contents at once. Its stream stays readable for the retention
 // time. A table with point-in-time recovery leaves a SYSTEM backup. The answer does not count the
 // items.
+//
+// The order of checks: TableName; the table's state and existence; its indexes; its protection.
 func (s *Service) DeleteTable(ctx context.Context, in *TableNameInput) (*TableDescription, error) {
 	ref, err := controlTable(in.TableName)
 	if err != nil {

@@ -14,6 +14,7 @@ const (
 )
 
 // DescribeStream returns a stream and its readable shards, in the order of their creation.
+// It checks the shape, then the stream's existence.
 func (s *Service) DescribeStream(_ context.Context, in *DescribeStreamInput) (*StreamDescription, error) {
 	if err := describeStreamShape(in); err != nil {
 		return nil, err

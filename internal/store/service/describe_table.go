@@ -19,6 +19,7 @@ const (
 )
 
 // DescribeTable returns the current description of a table.
+// It checks TableName, then the table's existence.
 func (s *Service) DescribeTable(ctx context.Context, in *TableNameInput) (*TableDescription, error) {
 	ref, err := controlTable(in.TableName)
 	if err != nil {

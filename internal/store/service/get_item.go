@@ -9,6 +9,9 @@ import (
 )
 
 // GetItem returns one item.
+//
+// The order of checks: the shape, with TableName; mixed parameters and placeholders; the key's values;
+// the projection; unused placeholders; the table; the key.
 func (s *Service) GetItem(ctx context.Context, in *GetItemInput) (*GetItemOutput, error) {
 	if err := getItemShape(in); err != nil {
 		return nil, err

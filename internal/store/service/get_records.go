@@ -15,6 +15,9 @@ const (
 
 // GetRecords returns stream records from a position on. With a Wait it waits until there is a
 // durable record, the shard ends or the time is up.
+//
+// The order of checks: the shape; the largest Limit; the iterator's form and age; the stream; the
+// shard; whether the position was trimmed.
 func (s *Service) GetRecords(ctx context.Context, in *GetRecordsInput) (*GetRecordsOutput, error) {
 	if err := getRecordsShape(in); err != nil {
 		return nil, err

@@ -15,6 +15,9 @@ const (
 )
 
 // GetShardIterator returns a position in a shard for GetRecords.
+//
+// The order of checks: the shape; SequenceNumber against the type; the stream; the shard; the
+// sequence number's form.
 func (s *Service) GetShardIterator(_ context.Context, in *GetShardIteratorInput) (*GetShardIteratorOutput, error) {
 	if err := getShardIteratorShape(in); err != nil {
 		return nil, err

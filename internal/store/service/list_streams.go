@@ -11,6 +11,8 @@ const streamsPageMax = 100
 
 // ListStreams returns the readable streams of one table or of all, oldest first: those that are
 // enabled, and disabled ones until their records age out.
+//
+// The order of checks: the shape, with TableName; the table's existence; ExclusiveStartStreamArn.
 func (s *Service) ListStreams(_ context.Context, in *ListStreamsInput) (*ListStreamsOutput, error) {
 	table, err := listStreamsShape(in)
 	if err != nil {

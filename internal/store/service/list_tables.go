@@ -10,6 +10,7 @@ import (
 const listTablesMax = 100
 
 // ListTables returns names of tables in ascending order, a page at a time.
+// It checks the shape alone: the table to start after need not exist.
 func (s *Service) ListTables(_ context.Context, in *ListTablesInput) (*ListTablesOutput, error) {
 	var sh shape
 	sh.name("exclusiveStartTableName", in.Start)

@@ -3,6 +3,10 @@ package service
 import "context"
 
 // PutItem creates an item or replaces a whole one.
+//
+// The order of checks: TableName, alone; the shape; mixed parameters and placeholders; the item's
+// values, then its size; ReturnValues; the condition; unused placeholders; the table; its key and the
+// keys of indexes; the condition on the stored item.
 func (s *Service) PutItem(ctx context.Context, in *WriteInput) (*WriteOutput, error) {
 	ref, err := dataTable(in.TableName)
 	if err != nil {

@@ -25,8 +25,8 @@ const (
 // DescribeTimeToLive shows the progress. In aws expiry, a table's TTL can change once an hour, as at
 // AWS; in strict expiry, at any time.
 //
-// The order of checks: the table's name, the shape, whether the table exists, its present setting,
-// and the time of the last change.
+// The order of checks: TableName, alone; the shape; the table's state and existence; the present
+// setting; the time of the last change.
 func (s *Service) UpdateTimeToLive(ctx context.Context, in *UpdateTimeToLiveInput) (*UpdateTimeToLiveOutput, error) {
 	ref, err := controlTable(in.TableName)
 	if err != nil {

@@ -9,6 +9,10 @@ import (
 )
 
 // TransactGetItems returns up to 100 items as of one instant.
+//
+// The order of checks: the shape; for each action the table's name, placeholders, the key's values and
+// the projection; then the existence of the tables; keys that do not fit, which cancel the
+// transaction; repeated items; and when the items are read, their size.
 func (s *Service) TransactGetItems(ctx context.Context, in *TransactGetItemsInput) (*TransactGetItemsOutput, error) {
 	gets, err := newTransactGets(in)
 	if err != nil {

@@ -10,6 +10,12 @@ import (
 
 // TransactWriteItems executes up to 100 actions, all of them or none. If its token was used for the
 // same actions in the last ten minutes, it executes nothing and succeeds.
+//
+// The order of checks: the shape; for each action that it is the only one in its entry, the checks of
+// the single operation that need no table, and the table's name; the size of all; the existence of
+// the tables; keys and paths that do not fit: the first one cancels the transaction; repeated
+// items; the token; conditions and updates of the stored items. After the first validation error
+// there, the following actions are not examined.
 func (s *Service) TransactWriteItems(ctx context.Context, in *TransactWriteItemsInput) (*TransactWriteItemsOutput, error) {
 	if err := transactWriteShape(in); err != nil {
 		return nil, err

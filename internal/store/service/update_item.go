@@ -7,6 +7,11 @@ import (
 )
 
 // UpdateItem changes attributes of an item, and creates the item if there is none.
+//
+// The order of checks: TableName, alone; the shape, with one bad enumeration at most; mixed
+// parameters and placeholders; the key's values; the update, then the condition; unused placeholders;
+// the table; the key; paths into keys; the condition on the stored item; the operands there; the new
+// item's size, depth and keys of indexes.
 func (s *Service) UpdateItem(ctx context.Context, in *WriteInput) (*WriteOutput, error) {
 	ref, err := dataTable(in.TableName)
 	if err != nil {

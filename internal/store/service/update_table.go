@@ -10,6 +10,9 @@ import (
 // UpdateTable changes a table's settings. The change is complete when it returns, except an added
 // index, which becomes readable when the existing items have their entries. Unsupported members,
 // such as replicas, are refused.
+//
+// The order of checks: TableName, alone; the shape; the rules of the request, as checkUpdateTable
+// lists them; the table's existence and state; the changes against its description (changeTable).
 func (s *Service) UpdateTable(ctx context.Context, in *UpdateTableInput) (*TableDescription, error) {
 	ref, err := controlTable(in.TableName)
 	if err != nil {
