@@ -255,17 +255,17 @@ func indexAddedProjections(t *testing.T, e *Endpoint) {
 	tb.holds(t, "include", []attributes{item("pk", "a", "g", "x", "in", 3)})
 }
 
-// The backfill skips and keeps items whose attribute has another type or is empty. Later writes of
+// The backfill skips and keeps items whose attribute has another type, is empty or is too long. Later writes of
 // such items are refused.
 func indexAddedToWhatDoesNotFit(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	fits := item("pk", "fits", "g", "x")
-	tb.put(t, fits, item("pk", "number", "g", 1), item("pk", "null", "g", nil), item("pk", "empty", "g", ""), item("pk", "none"))
+	tb.put(t, fits, item("pk", "number", "g", 1), item("pk", "null", "g", nil), item("pk", "empty", "g", ""), item("pk", "long", "g", bigString(2049)), item("pk", "none"))
 	tb.addIndex(t, "byG", "g:S", "ALL")
 	tb.awaitBuilt(t, "byG")
 	tb.holds(t, "byG", []attributes{fits})
-	if got := len(tb.scanAll(t, "")); got != 5 {
-		t.Errorf("the table has %d items, want 5", got)
+	if got := len(tb.scanAll(t, "")); got != 6 {
+		t.Errorf("the table has %d items, want 6", got)
 	}
 	tb.refuse(t, "PutItem", `{"Item":{"pk":{"S":"number"},"g":{"N":"2"}}}`, validation,
 		invalid+"Type mismatch for Index Key g Expected: S Actual: N IndexName: byG")
