@@ -217,8 +217,8 @@ const (
 	sortKeyMax      = 1024
 )
 
-// checkKeySizes refuses conditions with values that are too long for a key. All attributes of
-// a partition key share one limit, as do all of a sort key.
+// checkKeySizes refuses conditions with values that are too long for a key. The attributes of a
+// partition key share one limit, and the attributes of a sort key another.
 func checkKeySizes(r expr.KeyRange) error {
 	size := 0
 	for _, v := range r.Partition {
