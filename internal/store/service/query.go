@@ -194,7 +194,7 @@ func (q *query) bind(t *engine.Table, d *engine.TableDesc, in *QueryInput) (*pag
 		return nil, err
 	}
 	p.rng.Backward = !in.ScanIndexForward.Or(true)
-	return p, p.useProjection(in.Select, true)
+	return p, p.useProjection(in.Select, q.filter)
 }
 
 // useKeyCondition sets the part of the table or index that the query reads.

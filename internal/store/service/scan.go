@@ -131,7 +131,7 @@ func (p *page) bindScan(in *ScanInput) error {
 	if err := p.checkStartInSegment(); err != nil {
 		return err
 	}
-	return p.useProjection(in.Select, false)
+	return p.useProjection(in.Select, nil)
 }
 
 // checkStartInSegment refuses a start key from another segment of a parallel scan.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/mayflydb/mayfly/internal/store/engine"
+	"github.com/mayflydb/mayfly/internal/store/expr"
 )
 
 // The values of Select.
@@ -58,10 +59,10 @@ func (p *page) useIndex(name Opt[string], consistent Opt[bool]) error {
 	return nil
 }
 
-// useProjection checks that the index has the attributes that Select, the filter and the projection
-// ask for. For a local index, missing ones are fetched from the table, except a Query's filter's. A
-// Scan's filter treats them as missing.
-func (p *page) useProjection(sel Opt[string], isQuery bool) error {
+// useProjection checks that the index has the attributes that Select, a Query's filter and the
+// projection ask for. For a local index, the first and the last may ask for others, which are fetched
+// from the table. filter is nil for a Scan, whose filter treats them as missing.
+func (p *page) useProjection(sel Opt[string], filter *expr.Condition) error {
 	p.countOnly = sel.V == selectCount
 	if p.index == nil || p.index.Projection.Type == projectionAll {
 		return nil
@@ -70,7 +71,7 @@ func (p *page) useProjection(sel Opt[string], isQuery bool) error {
 		return invalid(invalidValues + "Select type ALL_ATTRIBUTES is not supported for global secondary index " + p.index.Name +
 			" because its projection type is not ALL")
 	}
-	if missing := p.unprojected(p.filter.Attributes()); isQuery && len(missing) > 0 {
+	if missing := p.unprojected(filter.Attributes()); len(missing) > 0 {
 		return invalid(invalidValues + "Secondary index " + p.index.Name + " does not project one or more filter attributes: " + printedList(missing))
 	}
 	missing := p.unprojected(p.projection.Attributes())
