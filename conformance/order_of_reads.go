@@ -17,7 +17,7 @@ var orderOfReadsChecks = []check{
 type fault struct{ members, message string }
 
 // wantOrder checks, for each two faults in one request, that the endpoint reports the earlier one.
-// Faults that give a member different values cannot be in one request. base completes each request.
+// Two faults in one member cannot be in one request. base completes each request.
 func wantOrder(t *testing.T, tb *table, operation, base string, faults []fault) {
 	t.Helper()
 	for i, first := range faults {

@@ -21,7 +21,7 @@ func startKeyArg(k ItemArg) error {
 }
 
 // useStartKey checks an ExclusiveStartKey against the schema: it must have exactly the attributes
-// of a LastEvaluatedKey. The error tells the index's part from the table's.
+// of a LastEvaluatedKey. The errors for the index's part and the table's differ.
 func (p *page) useStartKey(k ItemArg) error {
 	if !k.present() {
 		return nil
