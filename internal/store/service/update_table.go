@@ -74,7 +74,6 @@ func changeTable(d *engine.TableDesc, in *UpdateTableInput, now engine.Instant) 
 	if err := changeIndexes(d, in); err != nil {
 		return err
 	}
-	keepWarm(d)
 	if err := raiseWarm("table", &d.API.Warm, in.Warm); err != nil {
 		return err
 	}
