@@ -132,7 +132,7 @@ func (w *world) start() {
 	registered := store.HoldAll()
 	services := service.New(service.Options{Engine: store, Region: "us-east-1", Account: "123456789012", Elapsed: func() time.Duration { return 0 }})
 	w.service = services
-	server := wire.New(wire.Options{Service: services, Now: time.Now, Region: "us-east-1", Logger: logger})
+	server := wire.New(wire.Options{Service: services, Now: time.Now, Logger: logger})
 	over := overTransport{wire.Transport{Server: server}, &w.calls}
 	w.db = dynamodb.New(dynamodb.Options{
 		Region: "us-east-1", HTTPClient: over, Credentials: aws.AnonymousCredentials{}, Retryer: aws.NopRetryer{}, DisableValidateResponseChecksum: true,
