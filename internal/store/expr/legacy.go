@@ -217,5 +217,5 @@ func AttributesToGet(names []string) (*Projection, error) {
 		root.children = append(root.children, &selector{name: name, index: nameStep(name).index})
 	}
 	root.sort()
-	return &Projection{root}, nil
+	return &Projection{selector: root}, nil
 }

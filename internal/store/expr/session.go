@@ -145,14 +145,14 @@ func (s *Session) Projection(text string) (*Projection, error) {
 		if tree.problem != nil {
 			return nil, tree.problem.(problem).in(ProjectionExpression)
 		}
-		return &Projection{tree.selector}, nil
+		return &Projection{selector: tree.selector}, nil
 	}
 	var b binding
 	s.bind(&b, &tree.placeholders)
 	if err := cmp.Or(b.undefinedName, tree.tooDeep, checkPaths(tree.paths, b.names)); err != nil {
 		return nil, err.(problem).in(ProjectionExpression)
 	}
-	return &Projection{newSelector(tree.paths, b.names)}, nil
+	return &Projection{selector: newSelector(tree.paths, b.names)}, nil
 }
 
 // Unused returns the error for placeholders that no expression has used. Call it after the
