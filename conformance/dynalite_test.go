@@ -33,6 +33,10 @@ var dynaliteKnown = map[string]string{
 	"BulkOperations":      notServed,
 	"TableAnswers":        noCurrent,
 
+	"ExecuteStatement":      notServed,
+	"BatchExecuteStatement": notServed,
+	"ExecuteTransaction":    notServed,
+
 	"AttributeValues/NestingAbsurd":   "the process dies",
 	"Protocol/DeepJSON":               "the process dies",
 	"ConditionExpression/Parentheses": "parsing takes hours",

@@ -204,12 +204,12 @@ var (
 		{"PointInTime", pointInTimeClockChecks},
 	}
 	strictClockGroups = []group{
-		{"Expiry", slices.Concat(expiryChecks, strictExpiryChecks)},
+		{"Expiry", slices.Concat(expiryChecks, strictExpiryChecks, strictStatementChecks)},
 		{"ClientTokens", clientTokenChecks},
 		{"PointInTime", pointInTimeClockChecks},
 	}
 	lateClockGroups = []group{
-		{"Expiry", slices.Concat(expiryChecks, lateExpiryChecks)},
+		{"Expiry", slices.Concat(expiryChecks, lateExpiryChecks, lateStatementChecks)},
 		{"ClientTokens", clientTokenChecks},
 		{"PointInTime", pointInTimeClockChecks},
 	}
@@ -262,6 +262,9 @@ var tableGroups = []group{
 	{"BatchWriteItem", batchWriteItemChecks},
 	{"TransactGetItems", transactGetItemsChecks},
 	{"TransactWriteItems", transactWriteItemsChecks},
+	{"ExecuteStatement", executeStatementChecks},
+	{"BatchExecuteStatement", batchExecuteStatementChecks},
+	{"ExecuteTransaction", executeTransactionChecks},
 
 	{"AttributeValues", attributeValueChecks},
 	{"Keys", keyChecks},

@@ -102,13 +102,20 @@ func (c *caller) decide(r *policy.Request, resource []*policy.Policy) error {
 
 // request returns the request for a decision about an access.
 func (c *caller) request(a *service.Access) *policy.Request {
+	scans := policy.Missing
+	switch {
+	case a.FullTableScan:
+		scans = policy.True
+	case a.Statement:
+		scans = policy.False
+	}
 	return &policy.Request{
 		Action: a.Action, Resource: a.Resource,
 		Principal: c.key.ARN(c.server.Account), UserName: c.key.User, UserID: c.key.User,
 		SourceIP: c.in.From, Time: c.now, SecureTransport: c.in.Secure,
 		LeadingKeys: a.LeadingKeys, Attributes: a.Attributes,
 		Select: a.Select, ReturnValues: a.ReturnValues, ReturnConsumedCapacity: a.ReturnCapacity,
-		EnclosingOperation: a.EnclosingOperation,
+		EnclosingOperation: a.EnclosingOperation, FullTableScan: scans,
 	}
 }
 

@@ -10,6 +10,7 @@ const (
 	CodeSerialization          Code = "SerializationException"
 	CodeUnknownOperation       Code = "UnknownOperationException"
 	CodeConditionalCheckFailed Code = "ConditionalCheckFailedException"
+	CodeDuplicateItem          Code = "DuplicateItemException"
 	CodeResourceNotFound       Code = "ResourceNotFoundException"
 	CodeResourceInUse          Code = "ResourceInUseException"
 	CodeTableNotFound          Code = "TableNotFoundException"

@@ -148,5 +148,18 @@ var conditionFunctions = map[string]bool{
 	"attribute_exists": true, "attribute_not_exists": true, "attribute_type": true, "begins_with": true, "contains": true,
 }
 
+// EachPath calls yield for every path in the expression, which may be nil.
+func (e *Expr) EachPath(yield func(Path)) {
+	if e == nil {
+		return
+	}
+	if e.Op == OpPath {
+		yield(e.Path)
+	}
+	for _, arg := range e.Args {
+		arg.EachPath(yield)
+	}
+}
+
 // Place returns the place of a part of the text in messages: "line:column:length".
 func (s *Statement) Place(at Span) string { return place(s.Text, at.From, at.To) }

@@ -14,7 +14,9 @@ type Access struct {
 	Select             string // of a read; see readSelect
 	ReturnValues       string
 	ReturnCapacity     string // ReturnConsumedCapacity
-	EnclosingOperation string // TransactGetItems or TransactWriteItems
+	EnclosingOperation string // TransactGetItems, TransactWriteItems or ExecuteTransaction
+	Statement          bool   // the access of a statement of PartiQL: FullTableScan has a value
+	FullTableScan      bool   // a SELECT reads a whole table or index
 
 	LeadingKeys []string // partition keys, if Facts asks for them
 	Attributes  []string // top-level attributes that are read or written, if Facts asks for them
@@ -51,6 +53,12 @@ func (s *Service) Accesses(operation string, in any, facts Facts) []Access {
 		return f.transactGet(a, in)
 	case *TransactWriteItemsInput:
 		return f.transactWrite(a, in)
+	case *ExecuteStatementInput:
+		return f.statements("", in.ReturnConsumedCapacity.V, in.StatementInput)
+	case *BatchExecuteStatementInput:
+		return f.statements("", in.ReturnConsumedCapacity.V, atMost(in.Statements, batchStatementsMax)...)
+	case *ExecuteTransactionInput:
+		return f.statements(operation, in.ReturnConsumedCapacity.V, atMost(in.Statements, transactItemsMax)...)
 	case *CreateTableInput:
 		return s.createAccesses(a, in)
 	case *UpdateTableInput:

@@ -31,6 +31,7 @@ type action struct {
 	legacy       bool         // the update is AttributeUpdates
 	returnOnFail bool         // the error of a failed condition carries the stored item
 	returnOld    bool         // the answer needs the item from before the write
+	inserts      bool         // the condition is that there is no item: see conditionFailed
 
 	// Set by bind.
 	desc    *engine.TableDesc
@@ -164,6 +165,9 @@ func (a *action) decided(old dynamo.Item, now engine.Instant) (dynamo.Item, erro
 
 func (a *action) conditionFailed(old dynamo.Item) error {
 	err := &dynamo.Error{Code: dynamo.CodeConditionalCheckFailed, Message: msgConditionFailed}
+	if a.inserts {
+		err.Code, err.Message = dynamo.CodeDuplicateItem, "Duplicate primary key exists in table"
+	}
 	if a.returnOnFail {
 		err.Item = old
 	}

@@ -163,22 +163,29 @@ func (p *page) output(given, capacity string) *PageOutput {
 	out := &PageOutput{
 		Items: p.items, CountOnly: p.countOnly, Count: p.count, ScannedCount: p.scanned, LastEvaluatedKey: p.last,
 	}
+	mode := capacityMode(capacity)
+	m := meter{given: given, mode: mode}
+	p.meter(&m)
+	if mode.asked() {
+		out.Capacity = m.result()
+	}
+	return out
+}
+
+// meter counts the units of the page, in m only if the answer shows them.
+func (p *page) meter(m *meter) {
 	units := readUnits(p.bytes, p.perBlock)
 	if p.last == nil { // each partition costs at least one block
 		units = max(units, float64(p.partitions)*p.perBlock)
 	}
 	p.countRead(units)
-	mode := capacityMode(capacity)
-	if !mode.asked() {
-		return out
+	if !m.mode.asked() {
+		return
 	}
-	m := meter{given: given, mode: mode}
 	m.read(p.fetched)
 	if p.index != nil {
 		m.index(p.index, units)
 	} else {
 		m.read(units)
 	}
-	out.Capacity = m.result()
-	return out
 }

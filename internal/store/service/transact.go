@@ -23,6 +23,7 @@ const (
 	reasonNone       = "None"
 	reasonCondition  = "ConditionalCheckFailed"
 	reasonCollection = "ItemCollectionSizeLimitExceeded"
+	reasonDuplicate  = "DuplicateItem"
 	reasonValidation = "ValidationError"
 	reasonThroughput = "ProvisionedThroughputExceeded"
 	reasonThrottling = "ThrottlingError"
@@ -48,6 +49,8 @@ func cancelled(errs []error) error {
 			reasons[i] = dynamo.Reason{Code: reasonThrottling, Message: api.Message}
 		case api.Code == dynamo.CodeCollectionSize:
 			reasons[i] = dynamo.Reason{Code: reasonCollection, Message: api.Message}
+		case api.Code == dynamo.CodeDuplicateItem:
+			reasons[i] = dynamo.Reason{Code: reasonDuplicate, Message: api.Message, Item: api.Item}
 		default:
 			reasons[i] = dynamo.Reason{Code: reasonValidation, Message: api.Message}
 		}

@@ -21,9 +21,17 @@ func (s *Service) TransactGetItems(ctx context.Context, in *TransactGetItemsInpu
 	if err := s.bindTransactGets(gets); err != nil {
 		return nil, err
 	}
+	if err := s.readTransaction(ctx, gets, in.Expired); err != nil {
+		return nil, err
+	}
+	return transactGetOutput(gets, capacityMode(in.ReturnConsumedCapacity.V)), nil
+}
+
+// readTransaction reads the items of bound gets as of one instant.
+func (s *Service) readTransaction(ctx context.Context, gets []transactGet, expired Expired) error {
 	turn := turnOf(ctx)
-	err = s.engine.ReadSnapshot(ctx, func(v *engine.View) (err error) {
-		v.Show(in.Expired)
+	err := s.engine.ReadSnapshot(ctx, func(v *engine.View) (err error) {
+		v.Show(expired)
 		for i := range gets {
 			g := &gets[i]
 			if g.found, g.size, err = v.Get(g.table, g.key); err != nil {
@@ -36,16 +44,16 @@ func (s *Service) TransactGetItems(ctx context.Context, in *TransactGetItemsInpu
 		return nil
 	})
 	if err != nil {
-		return nil, apiError(err, "")
+		return apiError(err, "")
 	}
 	total := 0
 	for i := range gets {
 		total += gets[i].size
 	}
 	if total > transactBytesMax {
-		return nil, invalid(msgTransactBytes)
+		return invalid(msgTransactBytes)
 	}
-	return transactGetOutput(gets, capacityMode(in.ReturnConsumedCapacity.V)), nil
+	return nil
 }
 
 // transactGet is one action of a TransactGetItems.

@@ -28,26 +28,39 @@ func (s *Service) TransactWriteItems(ctx context.Context, in *TransactWriteItems
 	if err := s.bindTransaction(actions, mode); err != nil {
 		return nil, err
 	}
+	again, err := s.transact(ctx, actions, in.ClientRequestToken, in.Digest)
+	switch {
+	case err != nil:
+		return nil, err
+	case again:
+		return s.transactAgain(actions, mode), nil
+	}
+	return transactOutput(actions, in, mode), nil
+}
+
+// transact executes bound actions, all or none. again reports that the token shows the transaction to
+// be done already: then it executes nothing. The error is the API's.
+func (s *Service) transact(ctx context.Context, actions []*action, clientToken Opt[string], digest [32]byte) (again bool, err error) {
 	writes := writesOf(actions)
 	var token *tokenWrite
-	if in.ClientRequestToken.Set {
-		if token, err = s.newTokenWrite(ctx, in.ClientRequestToken.V, in.Digest); err != nil {
-			return nil, err
+	if clientToken.Set {
+		if token, err = s.newTokenWrite(ctx, clientToken.V, digest); err != nil {
+			return false, err
 		}
 		writes = append(writes, &token.write)
 	}
 	err = s.engine.Write(ctx, writes...)
 	if err != nil && token != nil && errors.Is(token.write.Err, errTokenSeen) {
-		return s.transactAgain(actions, mode), nil
+		return true, nil
 	}
 	if err != nil {
 		if errors.Is(err, engine.ErrRefused) {
 			countRefused(actions, transactional)
 		}
-		return nil, transactError(err, actions, token)
+		return false, transactError(err, actions, token)
 	}
 	s.noteMistakes(actions...)
-	return transactOutput(actions, in, mode), nil
+	return false, nil
 }
 
 func transactOutput(actions []*action, in *TransactWriteItemsInput, mode capacityMode) *TransactWriteItemsOutput {

@@ -60,7 +60,8 @@ func (a *action) countWrite(factor float64) {
 func countRefused(actions []*action, factor float64) {
 	failed := false
 	for _, a := range actions {
-		failed = failed || errorCode(a.write.Err) == dynamo.CodeConditionalCheckFailed
+		code := errorCode(a.write.Err)
+		failed = failed || code == dynamo.CodeConditionalCheckFailed || code == dynamo.CodeDuplicateItem
 	}
 	if !failed {
 		return

@@ -1,0 +1,169 @@
+package service
+
+import (
+	"context"
+
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+	"github.com/mayflydb/mayfly/internal/store/engine"
+	"github.com/mayflydb/mayfly/internal/store/expr"
+	"github.com/mayflydb/mayfly/internal/store/partiql"
+)
+
+// ExecuteStatement executes one statement of PartiQL: a SELECT, which returns a page, or a write of one
+// item.
+func (s *Service) ExecuteStatement(ctx context.Context, in *ExecuteStatementInput) (*ExecuteStatementOutput, error) {
+	if err := executeStatementShape(in); err != nil {
+		return nil, err
+	}
+	st, err := newStatement(&in.StatementInput)
+	if err != nil {
+		return nil, err
+	}
+	switch st.Verb {
+	case partiql.Select:
+		return s.executeSelect(ctx, st, in)
+	case partiql.Exists:
+		return nil, invalid(msgExistsAlone)
+	}
+	a, err := s.statementAction(st)
+	if err != nil {
+		return nil, err
+	}
+	out, err := s.writeOne(ctx, a, string(st.Returning), in.ReturnConsumedCapacity.V, "")
+	if err != nil {
+		return nil, err
+	}
+	answer := &ExecuteStatementOutput{Items: []dynamo.Item{}, Capacity: out.Capacity}
+	if out.Attributes != nil {
+		answer.Items = append(answer.Items, out.Attributes)
+	}
+	return answer, nil
+}
+
+func executeStatementShape(in *ExecuteStatementInput) error {
+	var s shape
+	s.least("limit", in.Limit, 1)
+	s.enum("returnConsumedCapacity", in.ReturnConsumedCapacity, enumCapacity)
+	s.statement("", &in.StatementInput)
+	s.length("nextToken", in.NextToken, 1, 32768)
+	return s.err()
+}
+
+// statementAction returns the action of a write, which is not bound yet.
+func (s *Service) statementAction(st *statement) (*action, error) {
+	_, d, err := s.describedTable(st.ref.name)
+	if err != nil {
+		return nil, apiError(err, "")
+	}
+	item, others, err := st.subject(d)
+	if err != nil {
+		return nil, err
+	}
+	return st.action(d, item, others)
+}
+
+// selecting is a SELECT that is bound to its table.
+type selecting struct {
+	*selection
+	st       *statement
+	page     page // of each read, before its range is set
+	backward bool
+}
+
+// bindSelect checks a SELECT against its table.
+func (s *Service) bindSelect(st *statement) (*selecting, error) {
+	t, d, err := s.describedTable(st.ref.name)
+	if err != nil {
+		return nil, apiError(err, "")
+	}
+	if err := st.checkIndexKey(d); err != nil {
+		return nil, err
+	}
+	sel := &selecting{st: st, page: page{table: t, desc: d, projection: st.projection()}}
+	index := Opt[string]{V: st.Index, Set: st.Index != ""}
+	if ix := d.Index(st.Index); index.Set && ix != nil && ix.Global && st.in.ConsistentRead.V {
+		return nil, invalid("Strongly consistent read is not supported on Global Secondary Indexes")
+	}
+	if err := sel.page.useIndex(index, Opt[string]{}, st.in.ConsistentRead); err != nil {
+		return nil, err
+	}
+	key := sel.page.queriedKey()
+	if sel.selection, err = st.selection(key); err != nil {
+		return nil, err
+	}
+	sel.whole = sel.whole && !index.Set
+	if sel.backward, err = st.order(sel.selection, key); err != nil {
+		return nil, err
+	}
+	if sel.keyed && !sel.scans() {
+		sel.page.filter = sel.reads[0].filter
+		if err := sel.page.checkFilterProjected(); err != nil {
+			return nil, err
+		}
+	}
+	return sel, sel.page.useAttributes(Opt[string]{})
+}
+
+func (s *Service) executeSelect(ctx context.Context, st *statement, in *ExecuteStatementInput) (*ExecuteStatementOutput, error) {
+	sel, err := s.bindSelect(st)
+	if err != nil {
+		return nil, err
+	}
+	sel.page.expired = in.Expired
+	place, err := readToken(in.NextToken, &in.StatementInput, len(sel.reads))
+	if err != nil {
+		return nil, err
+	}
+	out := &ExecuteStatementOutput{Items: []dynamo.Item{}}
+	m := meter{given: st.ref.given, mode: capacityMode(in.ReturnConsumedCapacity.V)}
+	limit, bytes := int(in.Limit.V), 0
+	for next := (tokenPlace{}); ; place = next {
+		p, err := sel.read(ctx, s.engine, place, limit)
+		if err != nil {
+			return nil, err
+		}
+		out.Items = append(out.Items, p.items...)
+		p.meter(&m)
+		bytes += p.bytes
+		limit -= p.scanned // stays above zero, or the page has ended at the limit
+		next = tokenPlace{read: place.read, after: p.last}
+		if p.last == nil {
+			next.read++
+		}
+		if next.read == len(sel.reads) {
+			break
+		}
+		if p.last != nil || bytes >= pageBytesMax {
+			out.LastEvaluatedKey, out.NextToken = p.last, next.text(&in.StatementInput)
+			break
+		}
+	}
+	if m.mode.asked() {
+		out.Capacity = m.result()
+	}
+	return out, nil
+}
+
+// read returns a page of one of the reads, from a place on. A read of one whole key ends the SELECT.
+func (sel *selecting) read(ctx context.Context, e *engine.Engine, at tokenPlace, limit int) (*page, error) {
+	p := sel.page
+	r := sel.reads[at.read]
+	p.limit, p.filter, p.rng.Backward = max(limit, 0), r.filter, sel.backward
+	if r.hash != nil {
+		if err := p.useKeyCondition(expr.LegacyKeyCondition(r.terms)); err != nil {
+			return nil, err
+		}
+	}
+	if at.after != nil {
+		if p.useStartKey(ItemArg{Item: at.after}) != nil || r.hash != nil && p.checkStartInRange() != nil {
+			return nil, errTokenInvalid
+		}
+	}
+	if err := p.read(ctx, e); err != nil {
+		return nil, err
+	}
+	if sel.whole {
+		p.last = nil
+	}
+	return &p, nil
+}
