@@ -420,7 +420,7 @@ func updateSetsByStatement(t *testing.T, e *Endpoint) {
 	tb.refuseStatement(t, conditionFailed, "", `UPDATE $T SET ss = set_add(ss, <<'x'>>) WHERE pk = 'none'`)
 }
 
-// A DELETE of a missing item succeeds, whatever its conditions.
+// A DELETE of a missing item succeeds, with any conditions.
 func deleteByStatement(t *testing.T, e *Endpoint) {
 	tb := newTable(t, e, "pk:S")
 	tb.put(t, item("pk", "a", "n", 1), item("pk", "b", "n", 2))

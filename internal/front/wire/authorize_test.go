@@ -376,6 +376,7 @@ func TestEveryOperationIsPermitted(t *testing.T) {
 	}
 	s.Keys = ring
 	body := `{"TableName":"t","GlobalTableName":"t","BulkOperationArn":"` + tableARN + `t/bulk-operation/1","BackupName":"b","BackupArn":"` + tableARN + `t/backup/1","TargetTableName":"t","SourceTableName":"t","ResourceArn":"` + tableARN + `t","StreamArn":"` + tableARN + `t/stream/1","TableArn":"` + tableARN + `t","ExportArn":"` + tableARN + `t/export/1","ImportArn":"` + tableARN + `t/import/1","TableCreationParameters":{"TableName":"t"},"ShardIterator":"` + tableARN + `t/stream/1|1|x",` +
+		`"Statement":"SELECT * FROM tbl","Statements":[{"Statement":"DELETE FROM tbl"}],"TransactStatements":[{"Statement":"UPDATE tbl REMOVE a"}],` +
 		`"RequestItems":{"t":{}},"TransactItems":[{"Get":{"TableName":"t"},"Put":{"TableName":"t"}}]}`
 	for _, name := range operationNames() {
 		in := &Request{Header: http.Header{}}
@@ -389,6 +390,9 @@ func TestEveryOperationIsPermitted(t *testing.T) {
 			}
 			err := op(context.Background(), s.Service, d, &out.w)
 			d.release()
+			if body == "{}" && strings.HasSuffix(name, "Statement") || body == "{}" && name == "ExecuteTransaction" {
+				continue // without a statement, there is no table and nothing runs
+			}
 			if err == nil || !strings.Contains(err.Error(), "AccessDeniedException") {
 				t.Errorf("%s %s: got %v", name, body, err)
 				continue

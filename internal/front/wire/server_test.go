@@ -433,7 +433,7 @@ func TestInProcess(t *testing.T) {
 func TestOperations(t *testing.T) {
 	names := operationNames()
 	want(t, len(names), len(operations)+len(streamOperations))
-	want(t, names[0], "BatchGetItem")
+	want(t, names[0], "BatchExecuteStatement")
 }
 
 func TestOverHTTP(t *testing.T) {

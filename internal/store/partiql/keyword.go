@@ -2,7 +2,7 @@ package partiql
 
 import "strings"
 
-// keywords are the words that cannot be identifiers without quotes: those of SQL-92 and of PartiQL.
+// keywords are the words that cannot be identifiers without quotes: SQL-92's and PartiQL's.
 var keywords = newKeywords(`
 absolute action add all allocate alter and any are as asc assertion at authorization avg begin between bit bit_length by
 cascade cascaded case cast catalog char character character_length char_length check close coalesce collate collation

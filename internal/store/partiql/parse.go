@@ -332,7 +332,7 @@ func (p *parser) deleteFrom() {
 	p.returning()
 }
 
-// changes reads the SET and REMOVE clauses of an UPDATE, of which there is at least one.
+// changes reads the SET and REMOVE clauses of an UPDATE, at least one.
 func (p *parser) changes() {
 	if !p.peek().isWord("SET", "REMOVE") {
 		p.malformed(badStatement)

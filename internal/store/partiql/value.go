@@ -134,8 +134,8 @@ func (p *parser) key(n *Expr, under string) string {
 	return t.text
 }
 
-// Evaluate returns the value of an expression for which IsValue holds, in its own memory or in that of
-// the parameters, of which there are as many as the statement has. The error is a *dynamo.Error.
+// Evaluate returns the value of an expression for which IsValue holds. The value may share memory with
+// the parameters, which must be as many as the statement has. The error is a *dynamo.Error.
 func (e *Expr) Evaluate(parameters []dynamo.Value) (dynamo.Value, error) {
 	v, err := e.evaluate(parameters)
 	if err == nil && v.Depth() > dynamo.MaxDepth {
@@ -200,7 +200,7 @@ var setKinds = map[dynamo.Kind]dynamo.Kind{
 	dynamo.KindString: dynamo.KindSS, dynamo.KindNumber: dynamo.KindNS, dynamo.KindBinary: dynamo.KindBS,
 }
 
-// newSet returns a set of elements, of which there is at least one.
+// newSet returns a set of at least one element.
 func newSet(elems []dynamo.Value) (dynamo.Value, error) {
 	kind := elems[0].Kind()
 	payloads := make([][]byte, len(elems))

@@ -68,42 +68,6 @@ func (s *shape) statement(path string, in *StatementInput) {
 	s.enum(path+"returnValuesOnConditionCheckFailure", in.ReturnValuesOnConditionFail, enumReturnOnFail)
 }
 
-// conjuncts returns the conditions that AND joins in e, which may be nil.
-func conjuncts(e *partiql.Expr) []*partiql.Expr { return joined(e, partiql.OpAnd) }
-
-func joined(e *partiql.Expr, by partiql.Op) []*partiql.Expr {
-	switch {
-	case e == nil:
-		return nil
-	case e.Op == by:
-		return append(joined(e.Args[0], by), joined(e.Args[1], by)...)
-	}
-	return []*partiql.Expr{e}
-}
-
-// attribute returns the name of the attribute that a whole path is, or "".
-func attribute(e *partiql.Expr) string {
-	if e.Op != partiql.OpPath || len(e.Path) > 1 {
-		return ""
-	}
-	return e.Path.Attribute()
-}
-
-// equality returns the attribute and the value that a condition compares for equality, or "".
-func equality(e *partiql.Expr) (name string, value *partiql.Expr) {
-	if e.Op != partiql.OpEQ {
-		return "", nil
-	}
-	left, right := e.Args[0], e.Args[1]
-	if left.IsValue() {
-		left, right = right, left
-	}
-	if !right.IsValue() {
-		return "", nil
-	}
-	return attribute(left), right
-}
-
 // keyValue returns the value of a key attribute, which must be of its type.
 func (s *statement) keyValue(attr engine.KeyAttr, e *partiql.Expr) (dynamo.Value, error) {
 	v, err := e.Evaluate(s.parameters)
@@ -117,8 +81,8 @@ func (s *statement) keyValue(attr engine.KeyAttr, e *partiql.Expr) (dynamo.Value
 func (s *statement) key(d *engine.TableDesc) (key dynamo.Item, others []*partiql.Expr, err error) {
 	var b dynamo.Builder
 	found := map[string]bool{}
-	for _, c := range conjuncts(s.Where) {
-		name, value := equality(c)
+	for _, c := range s.Where.Conjuncts() {
+		name, value := c.Equality()
 		if name == "" || !d.Key.Has(name) {
 			others = append(others, c)
 			continue

@@ -34,7 +34,7 @@ func (sel *selection) scans() bool { return sel.reads[0].hash == nil }
 // selection plans the reads of a SELECT over a key of one partition attribute and at most one sort
 // attribute.
 func (s *statement) selection(key engine.KeySchema) (*selection, error) {
-	branches := joined(s.Where, partiql.OpOr)
+	branches := s.Where.Disjuncts()
 	sel := &selection{keyed: len(branches) == 1}
 	overlap := false
 	for _, e := range branches {
@@ -117,7 +117,7 @@ func (b *branch) read(key engine.KeySchema, hash dynamo.Value, filter *expr.Cond
 func (s *statement) branch(key engine.KeySchema, e *partiql.Expr) (*branch, error) {
 	b := &branch{}
 	var sortExpr *partiql.Expr
-	for _, c := range conjuncts(e) {
+	for _, c := range e.Conjuncts() {
 		hashes, err := s.hashes(key.Partition[0], c)
 		if err != nil {
 			return nil, err
@@ -148,9 +148,9 @@ func (s *statement) branch(key engine.KeySchema, e *partiql.Expr) (*branch, erro
 // no equality or IN.
 func (s *statement) hashes(attr engine.KeyAttr, c *partiql.Expr) (list []dynamo.Value, err error) {
 	var values []*partiql.Expr
-	if name, value := equality(c); name == attr.Name {
+	if name, value := c.Equality(); name == attr.Name {
 		values = []*partiql.Expr{value}
-	} else if c.Op == partiql.OpIn && attribute(c.Args[0]) == attr.Name {
+	} else if c.Op == partiql.OpIn && c.Args[0].Attribute() == attr.Name {
 		values = c.Args[1:]
 	}
 	for _, e := range values {
@@ -180,13 +180,13 @@ func (s *statement) sortCondition(attr engine.KeyAttr, c *partiql.Expr) (*expr.L
 	of := &expr.LegacyCondition{Attribute: attr.Name}
 	var values []*partiql.Expr
 	switch {
-	case sortOperators[c.Op] != "" && attribute(c.Args[0]) == attr.Name:
+	case sortOperators[c.Op] != "" && c.Args[0].Attribute() == attr.Name:
 		of.Operator, values = sortOperators[c.Op], c.Args[1:]
-	case sortOperators[c.Op] != "" && attribute(c.Args[1]) == attr.Name:
+	case sortOperators[c.Op] != "" && c.Args[1].Attribute() == attr.Name:
 		of.Operator, values = mirroredOperators[c.Op], c.Args[:1]
-	case c.Op == partiql.OpBetween && attribute(c.Args[0]) == attr.Name:
+	case c.Op == partiql.OpBetween && c.Args[0].Attribute() == attr.Name:
 		of.Operator, values = "BETWEEN", c.Args[1:]
-	case c.Op == partiql.OpCall && c.Name == "begins_with" && len(c.Args) == 2 && attribute(c.Args[0]) == attr.Name && attr.Kind != dynamo.KindNumber:
+	case c.Op == partiql.OpCall && c.Name == "begins_with" && len(c.Args) == 2 && c.Args[0].Attribute() == attr.Name && attr.Kind != dynamo.KindNumber:
 		of.Operator, values = "BEGINS_WITH", c.Args[1:]
 	default:
 		return nil, nil
