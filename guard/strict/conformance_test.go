@@ -17,7 +17,8 @@ import (
 func TestConformance(t *testing.T) {
 	t.Run("middleware", func(t *testing.T) {
 		// reads the text of answers below the middleware
-		beneath := append(slices.Clone(unlike), "Expiry/HiddenFromReturnValues")
+		beneath := append(slices.Clone(unlike), "Expiry/HiddenFromReturnValues", "Expiry/HiddenFromStatements", "Expiry/HiddenFromStatementsOfWrites",
+			"Expiry/HiddenFromStatementTransactions", "BatchExecuteStatement/Errors")
 		exercise(t, beneath, func(db *mayfly.DB) *dynamodb.Client { return guarded(db, strict.Rules{All: true}) })
 	})
 	t.Run("proxy", func(t *testing.T) {

@@ -93,7 +93,7 @@ func compare(t *testing.T, late *mayfly.DB, a *dynamodb.Client, seed uint64, ste
 
 // step makes one call.
 func (p *pair) step() {
-	switch p.r.IntN(24) {
+	switch p.r.IntN(32) {
 	case 0, 1:
 		step := time.Duration(p.r.IntN(2000)) * time.Millisecond
 		for _, db := range []*mayfly.DB{p.late, p.strict} {
@@ -119,6 +119,12 @@ func (p *pair) step() {
 		p.same(p.batchWrite())
 	case 19:
 		p.same(p.transactGet())
+	case 20, 21, 22, 23, 24:
+		p.same(p.execute())
+	case 25:
+		p.same(p.batchExecute())
+	case 26, 27:
+		p.same(p.executeTransaction())
 	default:
 		p.same(p.transactWrite())
 	}

@@ -37,6 +37,12 @@ func FuzzRewriter(f *testing.F) {
 			`{"__type":"x#TransactionCanceledException","CancellationReasons":[{"Code":"ConditionalCheckFailed","Item":` + fuzzExpired + `},{"Code":"None"}]}`},
 		{"TransactWriteItems", `{"TransactItems":[{"Put":` + conditional + `}],"ClientRequestToken":"t"}`, `{"__type":"x#IdempotentParameterMismatchException"}`},
 		{"ExecuteTransaction", `{"TransactStatements":[{"Statement":"SELECT 1"}]}`, `{}`},
+		{"ExecuteStatement", `{"Statement":"SELECT a FROM \"table\" WHERE pk = ?","Parameters":[{"S":"p"}]}`, `{"Items":[` + fuzzExpired + `]}`},
+		{"ExecuteStatement", `{"Statement":"INSERT INTO \"table\" VALUE {'pk': 'p', 'sk': 1}"}`, `{"__type":"x#DuplicateItemException","Item":` + fuzzExpired + `}`},
+		{"ExecuteStatement", `{"Statement":"DELETE FROM \"table\" WHERE pk = ? RETURNING ALL OLD *","Parameters":[{"S":"p"}]}`, `{"Items":[` + fuzzExpired + `]}`},
+		{"BatchExecuteStatement", `{"Statements":[{"Statement":"SELECT * FROM \"table\""},{"Statement":"SELECT x"},null]}`, `{"Responses":[{"Item":` + fuzzExpired + `},{}]}`},
+		{"ExecuteTransaction", `{"TransactStatements":[{"Statement":"EXISTS(SELECT * FROM \"table\" WHERE pk = 'p' AND a = 1)"},{"Statement":"UPDATE \"table\" SET a = 1 WHERE pk = 'p'"}],"ClientRequestToken":"t"}`,
+			`{"__type":"x#TransactionCanceledException","CancellationReasons":[{"Code":"ConditionalCheckFailed","Item":` + fuzzExpired + `},{"Code":"None"}]}`},
 		{"UpdateTable", `{"TableName":"table"}`, `{}`},
 	} {
 		f.Add(seed[0], []byte(seed[1]), []byte(seed[2]))

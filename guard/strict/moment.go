@@ -42,11 +42,14 @@ func deadlineOf(raw json.RawMessage) (at int64, ok bool) {
 func (m moment) now() json.RawMessage { return numberOf(int64(m)) }
 func (m moment) low() json.RawMessage { return numberOf(int64(m) - fiveYears) }
 
-// numberOf returns an instant as a number of seconds, to the millisecond.
-func numberOf(ms int64) json.RawMessage {
+// numberOf returns an instant as an attribute value.
+func numberOf(ms int64) json.RawMessage { return []byte(`{"N":"` + secondsText(ms) + `"}`) }
+
+// secondsText returns an instant as a decimal number of seconds, to the millisecond.
+func secondsText(ms int64) string {
 	sign := ""
 	if ms < 0 {
 		sign, ms = "-", -ms
 	}
-	return fmt.Appendf(nil, `{"N":"%s%d.%03d"}`, sign, ms/1000, ms%1000)
+	return fmt.Sprintf("%s%d.%03d", sign, ms/1000, ms%1000)
 }

@@ -54,9 +54,9 @@ var operations = map[string]func(*call, context.Context) (answer, error){
 	"UpdateItem":         guarded((*call).updateItem),
 	"TransactWriteItems": (*call).transactWriteItems,
 
-	"ExecuteStatement":      (*call).partiQL,
-	"BatchExecuteStatement": (*call).partiQL,
-	"ExecuteTransaction":    (*call).partiQL,
+	"ExecuteStatement":      (*call).executeStatement,
+	"BatchExecuteStatement": (*call).batchExecuteStatement,
+	"ExecuteTransaction":    (*call).executeTransaction,
 
 	"CreateTable":      (*call).changeTable,
 	"DeleteTable":      (*call).changeTable,
@@ -115,27 +115,6 @@ func (c *call) changeTable(ctx context.Context) (answer, error) {
 	a, err := c.forward(ctx)
 	c.tables.forget(tableName(c.in.text("TableName")))
 	return a, err
-}
-
-// partiQL refuses statements that may name guarded tables: it would have to rewrite another
-// language.
-func (c *call) partiQL(ctx context.Context) (answer, error) {
-	if table, yes := c.guardsAny(statements(c.in)); yes {
-		return answer{}, dynamo.Invalid("strict reads: PartiQL cannot be used with table " + table + ", whose expired items are hidden: use the operations for items")
-	}
-	return c.send(ctx, c.operation, c.in.bytes())
-}
-
-// statements returns all statements of a request as one text.
-func statements(in object) string {
-	text := in.text("Statement")
-	for _, member := range []string{"Statements", "TransactStatements"} {
-		list, _ := readList(in[member])
-		for _, one := range list {
-			text += "\n" + one.text("Statement")
-		}
-	}
-	return text
 }
 
 // omit removes some attributes from an item, and returns it.

@@ -6,9 +6,18 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
 
+// sentTransaction is a transaction of writes with guarded tables, which is sent until the endpoint
+// answers to the caller's request.
+type sentTransaction struct {
+	*call
+	member string // the list of actions in the request
+	// actions returns the actions with conditions for an instant
+	actions func(moment) ([]object, error)
+}
+
 // transaction is a TransactWriteItems with guarded tables.
 type transaction struct {
-	*call
+	sentTransaction
 	actions []object // unchanged
 	kinds   []string // the name of each action's only member, "Put"
 	writes  []*write // the writes of guarded tables; nil for others
@@ -16,7 +25,8 @@ type transaction struct {
 
 // transactWriteItems answers TransactWriteItems.
 func (c *call) transactWriteItems(ctx context.Context) (answer, error) {
-	t := &transaction{call: c}
+	t := &transaction{sentTransaction: sentTransaction{call: c, member: "TransactItems"}}
+	t.sentTransaction.actions = t.at
 	guarded, err := t.read(ctx)
 	if err != nil {
 		return answer{}, err
@@ -25,21 +35,9 @@ func (c *call) transactWriteItems(ctx context.Context) (answer, error) {
 		return c.send(ctx, c.operation, c.in.bytes())
 	}
 	for range attemptsMax {
-		a, err := t.attempt(ctx, c.at)
-		if err != nil {
+		a, out, reasons, err := t.execute(ctx, len(t.actions))
+		if err != nil || reasons == nil {
 			return a, err
-		}
-		if a.code() == dynamo.CodeIdempotentMismatch {
-			if a, err = t.repeat(ctx, a); err != nil {
-				return a, err
-			}
-		}
-		if a.code() != dynamo.CodeTransactionCanceled {
-			return a, nil
-		}
-		out, reasons, ok := t.reasons(a)
-		if !ok {
-			return answer{}, errUnreadable
 		}
 		again, err := t.clearAll(ctx, reasons, a.header.Get(headerDate))
 		if err != nil {
@@ -91,22 +89,55 @@ func (t *transaction) read(ctx context.Context) (guarded bool, err error) {
 	return guarded, nil
 }
 
-// attempt sends the transaction with conditions for an instant.
-func (t *transaction) attempt(ctx context.Context, m moment) (answer, error) {
+// at returns the actions with conditions for an instant.
+func (t *transaction) at(m moment) ([]object, error) {
 	sent := make([]object, len(t.actions))
 	for i, action := range t.actions {
 		sent[i] = action
 		if w := t.writes[i]; w != nil {
 			raw, err := w.at(m)
 			if err != nil {
-				return answer{}, err
+				return nil, err
 			}
 			sent[i] = action.with(t.kinds[i], raw)
 		}
 	}
-	token, digest := t.in.text("ClientRequestToken"), digestOf(t.in["TransactItems"])
+	return sent, nil
+}
+
+// execute sends the transaction of n actions once, or again under its token. It returns the answer, and
+// the reasons if it is a cancellation.
+func (t *sentTransaction) execute(ctx context.Context, n int) (a answer, out object, reasons []object, err error) {
+	if a, err = t.attempt(ctx, t.call.at); err != nil {
+		return a, nil, nil, err
+	}
+	if a.code() == dynamo.CodeIdempotentMismatch {
+		if a, err = t.repeat(ctx, a); err != nil {
+			return a, nil, nil, err
+		}
+	}
+	if a.code() != dynamo.CodeTransactionCanceled {
+		return a, nil, nil, nil
+	}
+	out, ok := readObject(a.body)
+	if ok {
+		reasons, ok = readList(out["CancellationReasons"])
+	}
+	if !ok || len(reasons) != n {
+		return answer{}, nil, nil, errUnreadable
+	}
+	return a, out, reasons, nil
+}
+
+// attempt sends the transaction with conditions for an instant.
+func (t *sentTransaction) attempt(ctx context.Context, m moment) (answer, error) {
+	sent, err := t.actions(m)
+	if err != nil {
+		return answer{}, err
+	}
+	token, digest := t.in.text("ClientRequestToken"), digestOf(t.in[t.member])
 	t.tokens.note(token, digest, m)
-	a, err := t.send(ctx, t.operation, t.in.with("TransactItems", listBytes(sent)).bytes())
+	a, err := t.send(ctx, t.operation, t.in.with(t.member, listBytes(sent)).bytes())
 	if err == nil && !a.ok() && a.status < 500 {
 		t.tokens.drop(token, digest, m) // it was not executed
 	}
@@ -117,23 +148,14 @@ func (t *transaction) attempt(ctx context.Context, m moment) (answer, error) {
 // latest first, until the endpoint accepts one. The endpoint has refused it with conditions of a
 // later instant, and a repeated request must get the first answer. If the endpoint accepts none,
 // repeat returns mismatch.
-func (t *transaction) repeat(ctx context.Context, mismatch answer) (answer, error) {
-	for _, m := range t.tokens.find(t.in.text("ClientRequestToken"), digestOf(t.in["TransactItems"])) {
+func (t *sentTransaction) repeat(ctx context.Context, mismatch answer) (answer, error) {
+	for _, m := range t.tokens.find(t.in.text("ClientRequestToken"), digestOf(t.in[t.member])) {
 		a, err := t.attempt(ctx, m)
 		if err != nil || a.code() != dynamo.CodeIdempotentMismatch {
 			return a, err
 		}
 	}
 	return mismatch, nil
-}
-
-// reasons returns the reasons of a cancelled transaction.
-func (t *transaction) reasons(a answer) (out object, reasons []object, ok bool) {
-	if out, ok = readObject(a.body); !ok {
-		return nil, nil, false
-	}
-	reasons, ok = readList(out["CancellationReasons"])
-	return out, reasons, ok && len(reasons) == len(t.actions)
 }
 
 const reasonCondition = "ConditionalCheckFailed"
@@ -164,7 +186,7 @@ func (t *transaction) show(a answer, out object, reasons []object) (answer, erro
 		if w == nil {
 			continue
 		}
-		if err := w.hide(t.at, reasons[i]); err != nil {
+		if err := w.hide(t.call.at, reasons[i]); err != nil {
 			return answer{}, err
 		}
 	}
