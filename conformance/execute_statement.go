@@ -16,6 +16,7 @@ var executeStatementChecks = []check{
 	{"Values", selectValues},
 	{"Projection", selectProjection},
 	{"Pages", selectPages},
+	{"Megabyte", selectMegabyte},
 	{"Order", selectOrder},
 	{"Index", selectIndex},
 	{"Capacity", selectCapacity},
@@ -139,6 +140,7 @@ func selectWhere(t *testing.T, e *Endpoint) {
 		{`pk = 'a' AND pk = 'b'`, ""},
 		{`pk = 'a' AND sk = 1 OR pk = 'a' AND sk = 3`, "1 3"},
 		{`pk = 'a' AND NOT sk = 1 OR pk = 'a' AND sk = 2`, "2 3"},
+		{`pk = 'a' AND n = 10 OR pk = 'a' AND sk = 3`, "1 3"},
 		{`pk IN ['a', 'b', 'a'] AND sk = 2`, "2"},
 		{`pk = 'b' OR pk = 'a'`, "1 2 3"},
 	} {
@@ -187,6 +189,7 @@ func selectProjection(t *testing.T, e *Endpoint) {
 		{`pk, m.x`, `[{"pk":{"S":"a"},"x":{"N":"1"}}]`},
 		{`m.l, none`, `[{"l":{"L":[{"S":"e"},{"S":"f"}]}}]`},
 		{`none`, `[{}]`},
+		{`m.l[1]`, `[{"l[1]":{"S":"f"}}]`},
 	} {
 		tb.execute(t, "", `SELECT `+row.columns+` FROM $T WHERE pk = 'a'`).want(t, "Items", row.want)
 		tb.execute(t, "", `SELECT `+row.columns+` FROM $T`).want(t, "Items", row.want)
@@ -223,6 +226,28 @@ func selectPages(t *testing.T, e *Endpoint) {
 	tb.Endpoint.refuse(t, "ExecuteStatement", tb.statement(text, `{"S":"b"}`)+token+"}", validation, "NextToken does not match request")
 	tb.Endpoint.refuse(t, "ExecuteStatement", tb.statement(`SELECT pk FROM $T WHERE pk = ?`, `{"S":"a"}`)+token+"}", validation, "NextToken does not match request")
 	tb.Endpoint.refuse(t, "ExecuteStatement", tb.statement(text, `{"S":"a"}`)+`,"NextToken":"AAAA"}`, validation, "Invalid NextToken")
+}
+
+// A page ends with the item that reaches a megabyte, also one that the filter drops.
+func selectMegabyte(t *testing.T, e *Endpoint) {
+	tb := newTable(t, e, "pk:S sk:N")
+	big := strings.Repeat("x", 390<<10)
+	for sk := range 4 {
+		tb.put(t, item("pk", "a", "sk", sk, "b", big))
+	}
+	for _, text := range []string{`SELECT sk FROM $T WHERE pk = 'a'`, `SELECT sk FROM $T`} {
+		first := tb.execute(t, "", text)
+		first.want(t, "Items", `[{"sk":{"N":"0"}},{"sk":{"N":"1"}},{"sk":{"N":"2"}}]`)
+		first.want(t, "LastEvaluatedKey", `{"pk":{"S":"a"},"sk":{"N":"2"}}`)
+		if got := tb.selected(t, "sk", 0, text); got != "0 1 2 3" {
+			t.Errorf("%s: %q", text, got)
+		}
+	}
+	none := tb.execute(t, "", `SELECT sk FROM $T WHERE pk = 'a' AND b = 'none'`)
+	none.want(t, "Items", `[]`)
+	if none["NextToken"] == nil {
+		t.Error("a page of items that the filter drops has no NextToken")
+	}
 }
 
 func selectOrder(t *testing.T, e *Endpoint) {

@@ -103,6 +103,10 @@ func executeTransactionExists(t *testing.T, e *Endpoint) {
 	}
 	tb.wantStored(t, item("pk", "b"), item("pk", "b"))
 	tb.wantStored(t, item("pk", "a"), item("pk", "a", "n", 1))
+	wantCanceled(t, tb.executeTyped(t, false, `EXISTS(SELECT * FROM $T WHERE pk = 'none' AND n = 1)`), "ConditionalCheckFailed: The conditional request failed")
+	if err := tb.executeTyped(t, false, `EXISTS(SELECT * FROM $T WHERE pk = 'none' AND n IS MISSING)`); err != nil {
+		t.Error(err)
+	}
 	const alone = "Validation failed in TransactStatements[0]: EXISTS() must contain a single item read with additional condition"
 	wantError(t, tb.executeTyped(t, false, `EXISTS(SELECT * FROM $T WHERE pk = 'a')`, insert), validation, alone)
 	wantError(t, tb.executeTyped(t, false, `EXISTS(SELECT * FROM $T WHERE n = 1)`, insert), validation, alone)

@@ -77,6 +77,15 @@ refused TransactionCanceledException db transact-write-items \
 	--transact-items "[{\"Delete\":{\"TableName\":\"$table\",\"Key\":{\"pk\":{\"S\":\"a\"},\"sk\":{\"N\":\"10\"}},\"ConditionExpression\":\"attribute_exists(pk)\"}}]"
 checked 'transact-write-items'
 
+db execute-statement --statement "INSERT INTO \"$table\" VALUE {'pk': 'sql', 'sk': ?}" --parameters '[{"N":"1"}]' >/dev/null
+refused DuplicateItemException db execute-statement --statement "INSERT INTO \"$table\" VALUE {'pk': 'sql', 'sk': 1}"
+got=$(db execute-statement --statement "UPDATE \"$table\" SET n = 5 WHERE pk = 'sql' AND sk = 1 RETURNING ALL NEW *" --query 'Items[0].n.N' --output text)
+expect "$got" 5 'execute-statement'
+got=$(db batch-execute-statement --statements "[{\"Statement\":\"SELECT n FROM \\\"$table\\\" WHERE pk = 'sql' AND sk = 1\"}]" --query 'Responses[0].Item.n.N' --output text)
+expect "$got" 5 'batch-execute-statement'
+db execute-transaction --transact-statements "[{\"Statement\":\"DELETE FROM \\\"$table\\\" WHERE pk = 'sql' AND sk = 1\"}]" >/dev/null
+checked 'execute-statement, batch-execute-statement, execute-transaction'
+
 refused ResourceNotFoundException db describe-table --table-name "$table-none"
 refused ConditionalCheckFailedException db delete-item --table-name "$table" --key '{"pk":{"S":"a"},"sk":{"N":"1"}}' --condition-expression 'attribute_not_exists(pk)'
 refused ValidationException db get-item --table-name "$table" --key '{"pk":{"S":"a"}}'

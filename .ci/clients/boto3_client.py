@@ -193,6 +193,17 @@ def transactions(db, name):
     checked("transact_write_items with a token and with a false condition, transact_get_items")
 
 
+def statements(db, name):
+    insert = f"""INSERT INTO "{name}" VALUE {{'device': ?, 'at': ?}}"""
+    db.execute_statement(Statement=insert, Parameters=[{"S": "sql"}, {"N": "1"}])
+    refused(db.exceptions.DuplicateItemException, "a second INSERT", db.execute_statement, Statement=insert, Parameters=[{"S": "sql"}, {"N": "1"}])
+    got = db.batch_execute_statement(Statements=[{"Statement": f"""SELECT "at" FROM "{name}" WHERE device = 'sql' AND "at" = {at}"""} for at in (1, 2)])
+    expect([r.get("Item") for r in got["Responses"]], [{"at": {"N": "1"}}, None], "batch_execute_statement")
+    db.execute_transaction(TransactStatements=[{"Statement": f"""DELETE FROM "{name}" WHERE device = 'sql' AND "at" = 1"""}])
+    expect(db.execute_statement(Statement=f"""SELECT * FROM "{name}" WHERE device = 'sql'""")["Items"], [], "execute_statement")
+    checked("execute_statement, batch_execute_statement, execute_transaction")
+
+
 def errors(db, table, name):
     refused(db.exceptions.ResourceNotFoundException, "a read of an unknown table", db.get_item, TableName=name + "-none", Key={"a": {"S": "a"}})
     refused(db.exceptions.ResourceInUseException, "a second table of that name", create, db=db, name=name)
@@ -385,6 +396,7 @@ def main():
         many_items(db, table, name)
         index_changes(db, name)
         transactions(db, name)
+        statements(db, name)
         errors(db, table, name)
         backups(db, table, name)
         point_in_time(db, table, name)

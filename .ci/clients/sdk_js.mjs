@@ -9,6 +9,7 @@ import {
   CreateTableCommand,
   DeleteTableCommand,
   DescribeTimeToLiveCommand,
+  DuplicateItemException,
   DynamoDBClient,
   ResourceInUseException,
   ResourceNotFoundException,
@@ -19,10 +20,13 @@ import {
 } from "@aws-sdk/client-dynamodb";
 import { DescribeStreamCommand, DynamoDBStreamsClient, GetRecordsCommand, GetShardIteratorCommand } from "@aws-sdk/client-dynamodb-streams";
 import {
+  BatchExecuteStatementCommand,
   BatchGetCommand,
   BatchWriteCommand,
   DeleteCommand,
   DynamoDBDocumentClient,
+  ExecuteStatementCommand,
+  ExecuteTransactionCommand,
   GetCommand,
   paginateQuery,
   PutCommand,
@@ -167,6 +171,18 @@ async function transactions() {
   checked("TransactWrite with a token, TransactionCanceledException, TransactGet");
 }
 
+async function statements() {
+  const Statement = `INSERT INTO "${TableName}" VALUE {'pk': ?, 'sk': ?}`;
+  await documents.send(new ExecuteStatementCommand({ Statement, Parameters: ["sql", 1] }));
+  await assert.rejects(documents.send(new ExecuteStatementCommand({ Statement, Parameters: ["sql", 1] })), DuplicateItemException);
+  const one = `FROM "${TableName}" WHERE pk = 'sql' AND sk = 1`;
+  const { Responses } = await documents.send(new BatchExecuteStatementCommand({ Statements: [{ Statement: `SELECT sk ${one}` }] }));
+  assert.deepEqual(Responses[0].Item, { sk: 1 });
+  await documents.send(new ExecuteTransactionCommand({ TransactStatements: [{ Statement: `DELETE ${one}` }] }));
+  assert.deepEqual((await documents.send(new ExecuteStatementCommand({ Statement: `SELECT * ${one}` }))).Items, []);
+  checked("ExecuteStatement, DuplicateItemException, BatchExecuteStatement, ExecuteTransaction");
+}
+
 async function errors() {
   await assert.rejects(documents.send(new GetCommand({ TableName: TableName + "-none", Key: { pk: "a" } })), ResourceNotFoundException);
   await assert.rejects(documents.send(new ScanCommand({ TableName, FilterExpression: "name = pk" })), {
@@ -208,6 +224,7 @@ try {
   await singleItems();
   await manyItems();
   await transactions();
+  await statements();
   await errors();
   await expiryAndStream(stream);
 } finally {

@@ -90,7 +90,7 @@ func (s *statement) selectMore(ctx context.Context, c *call) (err error) {
 		case slices.ContainsFunc(s.Columns, func(p partiql.Path) bool { return len(p) == 1 && p.Attribute() == name }):
 			continue
 		case slices.ContainsFunc(s.Columns, func(p partiql.Path) bool { return p.Column() == name }):
-			return dynamo.Invalid("strict reads: a SELECT must not give the name " + name + " to the value of another path, since that attribute tells whether the item has expired")
+			return dynamo.Invalid("strict reads: a SELECT must not give the name " + name + " to the value of another path, since that attribute shows whether the item has expired")
 		}
 		s.added = append(s.added, name)
 		more.WriteString(", " + identifier(name))
