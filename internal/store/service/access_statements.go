@@ -13,58 +13,63 @@ var statementActions = [...]string{
 	partiql.Delete: "dynamodb:PartiQLDelete", partiql.Exists: "dynamodb:PartiQLSelect",
 }
 
-// statements returns the access of each statement, and none for a malformed one: the operation refuses
-// it before it looks at a table.
-func (f accessFacts) statements(enclosing, capacity string, list ...StatementInput) (accesses []Access) {
+// statements returns the accesses of statements, and none for a malformed one: the operation refuses it
+// before it looks at a table. alone is the one statement of ExecuteStatement, which may read many items.
+func (f accessFacts) statements(alone bool, enclosing, capacity string, list ...StatementInput) (accesses []Access) {
 	for i := range list {
 		st, err := newStatement(&list[i])
 		if err != nil {
 			continue
 		}
+		index := Opt[string]{V: st.Index, Set: st.Index != ""}
 		a := Access{
 			Action: statementActions[st.Verb], EnclosingOperation: enclosing, ReturnCapacity: capacity, Statement: true,
-			Resource: f.s.indexResource(Some(st.Table), Opt[string]{V: st.Index, Set: st.Index != ""}),
+			Resource: f.s.indexResource(Some(st.Table), index), ReturnValues: string(st.Returning),
 		}
-		f.statement(&a, st)
+		f.statement(&a, st, alone && st.Verb == partiql.Select)
 		accesses = append(accesses, a)
+		if st.in.ReturnValuesOnConditionFail.V == returnAllOld && a.ReturnValues != returnAllOld && st.Verb != partiql.Select {
+			a.ReturnValues = returnAllOld // policies must allow both
+			accesses = append(accesses, a)
+		}
 	}
 	return accesses
 }
 
-// statement fills in the facts of one statement that need its table's schema.
-func (f accessFacts) statement(a *Access, st *statement) {
-	a.ReturnValues = string(st.Returning)
-	if st.Verb != partiql.Insert && a.ReturnValues == "" && st.in.ReturnValuesOnConditionFail.V == returnAllOld {
-		a.ReturnValues = returnAllOld
-	}
-	switch st.Verb {
-	case partiql.Select, partiql.Exists:
+// statement fills in the facts of one statement that need its table's schema. They follow from the same
+// reading of the WHERE clause as the operation's: a policy must decide about the item that is touched.
+func (f accessFacts) statement(a *Access, st *statement, pages bool) {
+	if st.Verb == partiql.Select || st.Verb == partiql.Exists {
 		a.Select = readSelect(st.Columns != nil)
+	}
+	t, err := f.s.table(st.ref.name)
+	if err != nil {
+		return // the operation fails
 	}
 	schema, known := f.schema(st.Table, Opt[string]{V: st.Index, Set: st.Index != ""})
 	if !known {
-		return // the operation fails
+		return // the same
 	}
 	if f.Attributes {
 		a.addSchema(schema)
 		st.addAttributes(a)
 	}
-	for _, v := range st.leadingKeys(schema, a) {
-		if f.LeadingKeys {
+	var hashes []dynamo.Value
+	if pages {
+		hashes = st.hashesRead(a, schema)
+	} else if item, _, err := st.subject(t.Desc()); err == nil {
+		hashes = append(hashes, item.Get(schema.Partition[0].Name))
+	}
+	for _, v := range hashes {
+		if f.LeadingKeys && v != nil {
 			a.LeadingKeys = append(a.LeadingKeys, keyText(v))
 		}
 	}
 }
 
-// leadingKeys returns the partition keys that the statement names, and finds whether it reads the whole
-// table or index.
-func (s *statement) leadingKeys(schema engine.KeySchema, a *Access) (list []dynamo.Value) {
-	if s.Verb == partiql.Insert {
-		if item, err := s.Item.Members(s.parameters); err == nil && item.Get(schema.Partition[0].Name) != nil {
-			list = append(list, item.Get(schema.Partition[0].Name))
-		}
-		return list
-	}
+// hashesRead returns the partition keys that a SELECT reads, and finds whether it reads the whole table
+// or index.
+func (s *statement) hashesRead(a *Access, schema engine.KeySchema) (list []dynamo.Value) {
 	if len(schema.Partition) > 1 || len(schema.Sort) > 1 {
 		return nil // refused later
 	}
@@ -72,11 +77,9 @@ func (s *statement) leadingKeys(schema engine.KeySchema, a *Access) (list []dyna
 	if err != nil {
 		return nil // refused later
 	}
-	a.FullTableScan = sel.scans() && s.Verb == partiql.Select
+	a.FullTableScan = sel.scans()
 	for _, r := range sel.reads {
-		if r.hash != nil {
-			list = append(list, r.hash)
-		}
+		list = append(list, r.hash)
 	}
 	return list
 }

@@ -59,7 +59,11 @@ func (s *Service) statementAction(st *statement) (*action, error) {
 	if err != nil {
 		return nil, err
 	}
-	return st.action(d, item, others)
+	a, err := st.action(d, item, others)
+	if err == nil && a.inserts {
+		a.returnOnFail = false // DuplicateItemException has no item; a transaction's reason can have one
+	}
+	return a, err
 }
 
 // selecting is a SELECT that is bound to its table.
