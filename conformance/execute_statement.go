@@ -248,6 +248,14 @@ func selectMegabyte(t *testing.T, e *Endpoint) {
 	if none["NextToken"] == nil {
 		t.Error("a page of items that the filter drops has no NextToken")
 	}
+	for _, pk := range []string{"b", "c", "d"} {
+		tb.put(t, item("pk", pk, "sk", 1, "b", big), item("pk", pk, "sk", 2, "b", big))
+	}
+	const three = `SELECT pk FROM $T WHERE pk IN ['b', 'c', 'd']`
+	tb.execute(t, "", three).want(t, "Items", `[{"pk":{"S":"b"}},{"pk":{"S":"b"}},{"pk":{"S":"c"}},{"pk":{"S":"c"}}]`)
+	if got := tb.selected(t, "pk", 0, three); got != "b b c c d d" {
+		t.Errorf("three partitions: %q", got)
+	}
 }
 
 func selectOrder(t *testing.T, e *Endpoint) {
@@ -298,6 +306,7 @@ func selectCapacity(t *testing.T, e *Endpoint) {
 		{`SELECT sk FROM $T WHERE pk = 'a' AND sk = 1 AND b = 'none'`, `,"ConsistentRead":true`, `1`},
 		{`SELECT sk FROM $T WHERE pk = 'a'`, "", `1`},
 		{`SELECT sk FROM $T WHERE pk = 'a' AND sk > 1`, "", `0.5`},
+		{`SELECT sk FROM $T WHERE pk = 'a' AND sk > 0 AND sk = 1`, "", `0.5`},
 		{`SELECT sk FROM $T WHERE pk IN ['a', 'b']`, "", `2`},
 		{`SELECT sk FROM $T WHERE pk = 'a' OR pk = 'b'`, "", `2`},
 		{`SELECT sk FROM $T`, "", `2`},
