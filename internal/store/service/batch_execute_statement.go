@@ -118,6 +118,9 @@ func (s *Service) getInBatch(ctx context.Context, b *batchStatement, expired Exp
 	if get.key, err = lookupKey(get.table.Desc(), get.item); err != nil {
 		return apiError(err, "")
 	}
+	if err := s.admit(flow{desc: get.table.Desc()}); err != nil {
+		return err
+	}
 	err = s.engine.Read(ctx, func(v *engine.View) (err error) {
 		v.Show(expired)
 		get.found, get.size, err = v.Get(get.table, get.key)

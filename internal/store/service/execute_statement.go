@@ -121,7 +121,14 @@ func (s *Service) executeSelect(ctx context.Context, st *statement, in *ExecuteS
 	out := &ExecuteStatementOutput{Items: []dynamo.Item{}}
 	m := meter{given: st.ref.given, mode: capacityMode(in.ReturnConsumedCapacity.V)}
 	limit, bytes := int(in.Limit.V), 0
-	for next := (tokenPlace{}); ; place = next {
+	for reads := 0; ; reads++ {
+		if err := s.admitPage(&sel.page); err != nil {
+			if reads == 0 {
+				return nil, err
+			}
+			out.NextToken = place.text(&in.StatementInput)
+			break
+		}
 		p, err := sel.read(ctx, s.engine, place, limit)
 		if err != nil {
 			return nil, err
@@ -130,15 +137,14 @@ func (s *Service) executeSelect(ctx context.Context, st *statement, in *ExecuteS
 		p.meter(&m)
 		bytes += p.bytes
 		limit -= p.scanned // stays above zero, or the page has ended at the limit
-		next = tokenPlace{read: place.read, after: p.last}
-		if p.last == nil {
-			next.read++
+		if place.after = p.last; p.last == nil {
+			place.read++
 		}
-		if next.read == len(sel.reads) {
+		if place.read == len(sel.reads) {
 			break
 		}
 		if p.last != nil || bytes >= pageBytesMax {
-			out.LastEvaluatedKey, out.NextToken = p.last, next.text(&in.StatementInput)
+			out.LastEvaluatedKey, out.NextToken = p.last, place.text(&in.StatementInput)
 			break
 		}
 	}
