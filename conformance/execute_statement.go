@@ -19,6 +19,7 @@ var executeStatementChecks = []check{
 	{"Megabyte", selectMegabyte},
 	{"Order", selectOrder},
 	{"Index", selectIndex},
+	{"CompositeIndex", selectCompositeIndex},
 	{"Capacity", selectCapacity},
 	{"SelectRefused", selectRefused},
 	{"Insert", insertItem},
@@ -293,6 +294,21 @@ func selectIndex(t *testing.T, e *Endpoint) {
 	tb.refuseStatement(t, validation, invalid+"Secondary index byG does not project one or more filter attributes: [q]", `SELECT sk FROM $T.byG WHERE g IN ['x', 'y'] AND q = 'Q'`)
 	tb.refuseStatement(t, validation, "The table does not have the specified index: none", `SELECT * FROM $T."none"`)
 	tb.Endpoint.refuse(t, "ExecuteStatement", tb.statement(`SELECT sk FROM $T.byG WHERE g = 'x'`)+`,"ConsistentRead":true}`, validation, "Strongly consistent read is not supported on Global Secondary Indexes")
+}
+
+// PartiQL does not read an index whose partition key or sort key has several attributes. The rest of its
+// table is served.
+func selectCompositeIndex(t *testing.T, e *Endpoint) {
+	tb := contest(t, e)
+	tb.put(t, match("m1", "cup", 1, "a", 10, "b"))
+	const message = "PartiQL statements cannot be executed on tables with multi-attribute HASH keys or multi-attribute RANGE keys."
+	for _, tail := range []string{"", ` WHERE tour = 'cup' AND area = 1`, ` WHERE tour = 5`, ` WHERE tour = 'cup' ORDER BY round`} {
+		tb.refuseStatement(t, validation, message, `SELECT * FROM $T."byRound"`+tail)
+	}
+	batch := tb.batch(t, "", tb.statement(`SELECT * FROM $T."byRound" WHERE tour = 'cup'`), tb.statement(`SELECT id FROM $T WHERE id = 'm1'`))
+	batch.want(t, "Responses", `[{"Error":{"Code":"ValidationError","Message":"`+message+`"}},{"TableName":"`+tb.name+`","Item":{"id":{"S":"m1"}}}]`)
+	tb.execute(t, "", `UPDATE $T SET area = 2 WHERE id = 'm1'`)
+	tb.execute(t, "", `SELECT area FROM $T WHERE id = 'm1'`).want(t, "Items", `[{"area":{"N":"2"}}]`)
 }
 
 // What a SELECT costs shows whether it reads an item, a collection or the whole table.
