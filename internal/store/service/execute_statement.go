@@ -88,7 +88,7 @@ func (s *Service) bindSelect(st *statement) (*selecting, error) {
 	if ix := d.Index(st.Index); index.Set && ix != nil && ix.Global && st.in.ConsistentRead.V {
 		return nil, invalid("Strongly consistent read is not supported on Global Secondary Indexes")
 	}
-	if err := sel.page.useIndex(index, Opt[string]{}, st.in.ConsistentRead); err != nil {
+	if err := sel.page.useIndex(index, st.in.ConsistentRead); err != nil {
 		return nil, err
 	}
 	key := sel.page.queriedKey()
@@ -99,13 +99,11 @@ func (s *Service) bindSelect(st *statement) (*selecting, error) {
 	if sel.backward, err = st.order(sel.selection, key); err != nil {
 		return nil, err
 	}
+	var filter *expr.Condition // that the index must project
 	if sel.keyed && !sel.scans() {
-		sel.page.filter = sel.reads[0].filter
-		if err := sel.page.checkFilterProjected(); err != nil {
-			return nil, err
-		}
+		filter = sel.reads[0].filter
 	}
-	return sel, sel.page.useAttributes(Opt[string]{})
+	return sel, sel.page.useProjection(Opt[string]{}, filter)
 }
 
 func (s *Service) executeSelect(ctx context.Context, st *statement, in *ExecuteStatementInput) (*ExecuteStatementOutput, error) {
@@ -160,7 +158,11 @@ func (sel *selecting) read(ctx context.Context, e *engine.Engine, at tokenPlace,
 	r := sel.reads[at.read]
 	p.limit, p.filter, p.rng.Backward = max(limit, 0), r.filter, sel.backward
 	if r.hash != nil {
-		if err := p.useKeyCondition(expr.LegacyKeyCondition(r.terms)); err != nil {
+		condition, err := expr.LegacyKeyCondition(r.terms)
+		if err == nil {
+			err = p.useKeyCondition(condition)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
