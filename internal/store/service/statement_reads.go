@@ -113,7 +113,7 @@ func (b *branch) read(key engine.KeySchema, hash dynamo.Value, filter *expr.Cond
 }
 
 // branch takes the conditions on the key out of an alternative: the first equality or IN on the
-// partition key, and one condition on the sort key, of which an equality is the best.
+// partition key, and one condition on the sort key, preferably an equality.
 func (s *statement) branch(key engine.KeySchema, e *partiql.Expr) (*branch, error) {
 	b := &branch{}
 	var sortExpr *partiql.Expr
