@@ -262,6 +262,14 @@ func metricThrottles(t *testing.T, e *Endpoint) {
 	m.want(t, tb.metric("ThrottledRequests", "Operation", "PutItem"), "0:1")
 	m.want(t, tb.metric("WriteThrottleEvents"), "0:1")
 	m.want(t, tb.metric("ReadThrottleEvents"))
+	put := func(key string) types.TransactWriteItem {
+		return types.TransactWriteItem{Put: &types.Put{TableName: &tb.name, Item: item("pk", key)}}
+	}
+	_, err = e.DB.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{put("a"), put("b")}},
+		func(o *dynamodb.Options) { o.RetryMaxAttempts = 1 })
+	wantError(t, err, transactCanceled, "")
+	m.want(t, tb.metric("ThrottledRequests", "Operation", "TransactWriteItems"), "0:1")
+	m.want(t, tb.metric("WriteThrottleEvents"), "0:3")
 }
 
 func metricRecords(t *testing.T, e *Endpoint) {

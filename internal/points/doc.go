@@ -6,7 +6,7 @@
 // value of a minute begins the minute's [Point]. A level, such as provisioned capacity, is noted
 // when it changes, and has a point in every minute since.
 //
-// Minutes are those of the clock that the [Recorder] gets, the database's. Points live in memory
+// The clock of a [Recorder], the database's, decides about minutes. Points live in memory
 // only. They end after [Retention], or earlier if there are more than [Options.Most]: the oldest
 // minutes end first.
 package points

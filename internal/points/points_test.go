@@ -57,6 +57,15 @@ func TestMinutes(t *testing.T) {
 	}
 }
 
+// AddJust takes the latest instant that the clock has shown.
+func TestAddJust(t *testing.T) {
+	w := &watch{ms: 10 * 60_000}
+	r := NewRecorder(Options{Now: w.now, Shown: func() int64 { return 60_000 }})
+	r.Series(key).AddJust(1)
+	r.Series(key).Add(2)
+	wantSums(t, r, key, "1:1:1:1:1", "10:1:2:2:2")
+}
+
 // Series of equal keys are one metric, and others are not.
 func TestKeys(t *testing.T) {
 	w := &watch{}

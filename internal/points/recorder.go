@@ -20,15 +20,18 @@ const (
 
 // Options configure a Recorder.
 type Options struct {
-	Now  func() int64 // the clock, in ms since the epoch; it never goes back. Required
-	Most int          // points to keep. Default DefaultMost
+	Now func() int64 // the clock, in ms since the epoch; it never goes back. Required
+	// Shown is the latest instant that Now returned to anyone, at a lower cost. Default: Now
+	Shown func() int64
+	Most  int // points to keep. Default DefaultMost
 }
 
 // Recorder keeps the points of all metrics. Its methods are safe for concurrent use, and the nil
 // Recorder keeps nothing.
 type Recorder struct {
-	now  func() int64
-	most int
+	now   func() int64
+	shown func() int64
+	most  int
 	// called with the first value of a metric in a minute; nil: not called
 	onBegin func(k Key, minute int64)
 
@@ -52,7 +55,10 @@ type step struct {
 
 // NewRecorder returns a recorder without points.
 func NewRecorder(o Options) *Recorder {
-	return &Recorder{now: o.Now, most: cmp.Or(o.Most, DefaultMost), levels: map[Key][]step{}}
+	if o.Shown == nil {
+		o.Shown = o.Now
+	}
+	return &Recorder{now: o.Now, shown: o.Shown, most: cmp.Or(o.Most, DefaultMost), levels: map[Key][]step{}}
 }
 
 // Series returns a series. Series of equal keys are one metric.

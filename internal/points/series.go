@@ -38,6 +38,14 @@ func (s *Series) Add(value float64) {
 	}
 }
 
+// AddJust is Add for a caller that has just read the clock, as every operation on items does. It
+// costs a fraction of Add.
+func (s *Series) AddJust(value float64) {
+	if s != nil {
+		s.add(minuteOf(s.r.shown()), value)
+	}
+}
+
 // AddAt adds a value at an instant in ms since the epoch. A caller with several series reads the
 // clock once for all; see Recorder.Now.
 func (s *Series) AddAt(now int64, value float64) {

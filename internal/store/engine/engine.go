@@ -182,7 +182,7 @@ func (e *Engine) recover() error {
 		return err
 	}
 	e.checkRestart()
-	e.points = points.NewRecorder(points.Options{Now: e.clock.Millis})
+	e.points = points.NewRecorder(points.Options{Now: e.clock.Millis, Shown: e.clock.Shown})
 	e.queue, e.soon = due.New(e.clock, e.dueFailed), due.New(e.clock, e.dueFailed)
 	e.room.Store(prepareBytes)
 	e.expiring = e.queue.Add(backupExpirer{e})

@@ -34,13 +34,13 @@ func newUnits(r *points.Recorder, table, index string) *Units {
 // AddRead counts read units: a multiple of a half.
 func (u *Units) AddRead(units float64) {
 	u.read.Add(int64(2 * units))
-	u.reads.Add(units)
+	u.reads.AddJust(units)
 }
 
 // AddWritten counts write units: a multiple of a half.
 func (u *Units) AddWritten(units float64) {
 	u.written.Add(int64(2 * units))
-	u.writes.Add(units)
+	u.writes.AddJust(units)
 }
 
 // AddThrottledRead counts a read that throttling refused.

@@ -18,9 +18,9 @@ type Measured struct {
 // Took adds the time that the request took.
 func (m Measured) Took(d time.Duration) {
 	ms := float64(d) / float64(time.Millisecond)
-	m.first.Add(ms)
+	m.first.AddJust(ms)
 	for _, s := range m.more {
-		s.Add(ms)
+		s.AddJust(ms)
 	}
 }
 
