@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/front/rpc"
@@ -199,8 +201,14 @@ func parsePlace(token string) (p pagePlace, ok bool) {
 	if err != nil {
 		return p, false
 	}
-	n, err := fmt.Sscanf(string(text), "%d %t %d", &p.query, &p.begun, &p.minute)
-	return p, err == nil && n == 3 && p.query >= 0 && p.String() == token
+	parts := strings.Split(string(text), " ")
+	if len(parts) != 3 {
+		return p, false
+	}
+	query, err1 := strconv.Atoi(parts[0])
+	minute, err2 := strconv.ParseInt(parts[2], 10, 64)
+	p = pagePlace{query, parts[1] == "true", minute}
+	return p, err1 == nil && err2 == nil && query >= 0 && p.String() == token
 }
 
 // after returns the points that follow the place, in either order.

@@ -2,7 +2,6 @@ package rpc
 
 import (
 	"bytes"
-	"encoding/xml"
 	"errors"
 	"net/url"
 	"slices"
@@ -106,9 +105,27 @@ func (s *xmlSink) begin(name string) { s.b = append(s.b, "<"+name+">"...) }
 func (s *xmlSink) end(name string)   { s.b = append(s.b, "</"+name+">"...) }
 
 func (s *xmlSink) text(v string) {
-	var escaped bytes.Buffer
-	xml.EscapeText(&escaped, []byte(v)) // a Buffer has no error
-	s.b = append(s.b, escaped.Bytes()...)
+	for _, c := range v {
+		switch {
+		case c == '&':
+			s.b = append(s.b, "&amp;"...)
+		case c == '<':
+			s.b = append(s.b, "&lt;"...)
+		case c == '>':
+			s.b = append(s.b, "&gt;"...)
+		case c == '\r': // a reader would make it a new line
+			s.b = append(s.b, "&#xD;"...)
+		case inXML(c):
+			s.b = utf8.AppendRune(s.b, c)
+		default:
+			s.b = utf8.AppendRune(s.b, utf8.RuneError)
+		}
+	}
+}
+
+// inXML reports whether XML can have a character (XML 1.0, section 2.2).
+func inXML(c rune) bool {
+	return c == '\t' || c == '\n' || 0x20 <= c && c <= 0xd7ff || 0xe000 <= c && c <= 0xfffd || 0x10000 <= c && c <= utf8.MaxRune
 }
 
 func (s *xmlSink) integer(v int64)  { s.b = strconv.AppendInt(s.b, v, 10) }

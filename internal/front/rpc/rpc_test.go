@@ -216,6 +216,23 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// A reader of XML gets every text that XML can have, and a replacement for the characters of others.
+func TestXMLTexts(t *testing.T) {
+	for text, want := range map[string]string{
+		"a&<b>\"' \t\n\r ü 𝄞]]>": "a&<b>\"' \t\n\r ü 𝄞]]>", "\x00\x1f\uffff": "\ufffd\ufffd\ufffd", "\xff": "\ufffd",
+	} {
+		var got struct {
+			Result struct{ Name string } `xml:"DoResult"`
+		}
+		answer := Query.Append(nil, Answer{"Do", "ns", "id"}, named{text})
+		if err := xml.Unmarshal(answer, &got); err != nil || got.Result.Name != want {
+			t.Errorf("%q: got %q, %v", text, got.Result.Name, err)
+		}
+	}
+}
+
+type named struct{ Name string }
+
 // Any bytes are a message or an error, and what was read can be written and read again.
 func FuzzDecode(f *testing.F) {
 	f.Add(byte(JSON), JSON.Append(nil, Answer{}, full))
