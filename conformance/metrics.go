@@ -198,6 +198,12 @@ func metricLatency(t *testing.T, e *Endpoint) {
 	}
 	m.want(t, tb.metric("ReturnedItemCount", "Operation", "Scan"), "0:2")
 	m.want(t, tb.metric("SuccessfulRequestLatency", "Operation", "DeleteItem"))
+	_, err := e.DB.ExecuteStatement(t.Context(), &dynamodb.ExecuteStatementInput{Statement: aws.String(`SELECT * FROM "` + tb.name + `"`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.want(t, tb.metric("ReturnedItemCount", "Operation", "ExecuteStatement"), "0:2")
+	same(t, "samples", m.values(t, tb.metric("SuccessfulRequestLatency", "Operation", "ExecuteStatement"), "SampleCount"), []string{"0:1"})
 }
 
 func metricErrors(t *testing.T, e *Endpoint) {

@@ -255,6 +255,8 @@ func (w *wrong) validText(s *shape) string {
 	switch {
 	case s.enum != nil:
 		return s.enum[0]
+	case s.name == "PartiQLStatement":
+		return `DELETE FROM \"wrong-requests\" WHERE x = 1`
 	case strings.Contains(s.name, "Arn") && s.name != "TableArn" || s.name == "ResourceArnString":
 		return "arn:aws:dynamodb:us-east-1:000000000000:table/wrong-requests"
 	case s.least > len("wrong-requests"):

@@ -1,6 +1,9 @@
 package service
 
-import "github.com/mayflydb/mayfly/internal/store/dynamo"
+import (
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+	"github.com/mayflydb/mayfly/internal/store/partiql"
+)
 
 // Parameters are the values for the ? of a statement; V is nil when absent. Err is the first bad value
 // in request order.
@@ -15,6 +18,16 @@ type StatementInput struct {
 	Parameters                  Parameters
 	ConsistentRead              Opt[bool] // of ExecuteStatement and BatchExecuteStatement
 	ReturnValuesOnConditionFail Opt[string]
+
+	parsed *partiql.Statement // once it was needed; nil also if it is malformed
+}
+
+// parse returns the parsed statement. Policies, the operation and the metrics need it.
+func (in *StatementInput) parse() (_ *partiql.Statement, err error) {
+	if in.parsed == nil {
+		in.parsed, err = partiql.Parse(in.Statement.V)
+	}
+	return in.parsed, err
 }
 
 type ExecuteStatementInput struct {

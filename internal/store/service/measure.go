@@ -7,6 +7,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/points"
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 	"github.com/mayflydb/mayfly/internal/store/engine"
+	"github.com/mayflydb/mayfly/internal/store/partiql"
 )
 
 // Measured is the series for the latency of a request that succeeded. The zero value has none.
@@ -42,6 +43,11 @@ func (s *Service) Measure(operation string, in, out any, err error) (m Measured)
 	case *ScanInput:
 		m.first = s.latency(in.TableName.V, operation)
 		s.returned(in.TableName.V, operation, out)
+	case *ExecuteStatementInput:
+		if st := in.parsed; st != nil {
+			m.first = s.latency(st.Table, operation)
+		}
+		s.returnedByStatement(in, operation, out)
 	default:
 		for _, table := range namedTables(in) {
 			m.more = append(m.more, s.latency(table, operation))
@@ -58,6 +64,14 @@ func (s *Service) latency(table, operation string) *points.Series {
 func (s *Service) returned(table, operation string, out any) {
 	if page, ok := out.(*PageOutput); ok {
 		s.pointsOf(table).Get(points.ReturnedItems, operation).Add(float64(page.Count))
+	}
+}
+
+// returnedByStatement counts the items of a page of a SELECT.
+func (s *Service) returnedByStatement(in *ExecuteStatementInput, operation string, out any) {
+	page, ok := out.(*ExecuteStatementOutput)
+	if st := in.parsed; ok && st != nil && st.Verb == partiql.Select {
+		s.pointsOf(st.Table).Get(points.ReturnedItems, operation).Add(float64(len(page.Items)))
 	}
 }
 
@@ -96,9 +110,15 @@ func namedTables(in any) (tables []string) {
 		for i := range in.RequestItems {
 			add(in.RequestItems[i].Table)
 		}
-	case *TransactGetItemsInput, *TransactWriteItemsInput:
+	case *TransactGetItemsInput, *TransactWriteItemsInput, *ExecuteTransactionInput:
 		for _, table := range actionTables(in) {
 			add(table)
+		}
+	case *ExecuteStatementInput:
+		add(in.table())
+	case *BatchExecuteStatementInput:
+		for i := range in.Statements {
+			add(in.Statements[i].table())
 		}
 	}
 	return tables
@@ -115,6 +135,10 @@ func actionTables(in any) (tables []string) {
 		for i := range in.Items {
 			tables = append(tables, in.Items[i].table())
 		}
+	case *ExecuteTransactionInput:
+		for i := range in.Statements {
+			tables = append(tables, in.Statements[i].table())
+		}
 	}
 	return tables
 }
@@ -127,6 +151,14 @@ func (a *TransactAction) table() string {
 		}
 	}
 	return ""
+}
+
+// table returns the table that the statement names, or "" if it is malformed.
+func (in *StatementInput) table() string {
+	if in.parsed == nil {
+		return ""
+	}
+	return in.parsed.Table
 }
 
 // measureError counts an operation's error. The units count what throttling refuses of a table or an

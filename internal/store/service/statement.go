@@ -39,7 +39,7 @@ type statement struct {
 
 // newStatement parses a statement and checks its parameters. The error is a *dynamo.Error.
 func newStatement(in *StatementInput) (*statement, error) {
-	parsed, err := partiql.Parse(in.Statement.V)
+	parsed, err := in.parse()
 	switch {
 	case err != nil:
 		return nil, err
