@@ -60,6 +60,7 @@ type DB struct {
 	scheduler *schedulerapi.Client
 	work      *work
 	changes   changes
+	levels    sync.Mutex // of setLevels
 
 	stop      context.CancelFunc // ends the background work
 	ran       chan struct{}      // closed when the background work has ended

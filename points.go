@@ -34,8 +34,13 @@ func (db *DB) countRequest(operation string, status int, code string) {
 	}
 }
 
-// setLevels notes the provisioned capacity of all tables.
-func (db *DB) setLevels() { db.engine.Points().SetLevels(db.service.Levels()) }
+// setLevels notes the provisioned capacity of all tables. The lock keeps an older list from
+// replacing a newer one.
+func (db *DB) setLevels() {
+	db.levels.Lock()
+	defer db.levels.Unlock()
+	db.engine.Points().SetLevels(db.service.Levels())
+}
 
 // deliveryMetrics are the metrics of AWS/Scheduler, by the event that they count.
 var deliveryMetrics = map[string]string{

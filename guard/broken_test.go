@@ -519,10 +519,23 @@ func (w *world) streamOf(view types.StreamViewType) {
 	must(w.t, err)
 }
 
+// enableTTL enables a TTL that is off. In aws expiry that takes an hour from the last change, and in
+// strict expiry none.
 func (w *world) enableTTL(attribute string) {
 	w.t.Helper()
+	arn := aws.String("arn:aws:dynamodb:us-east-1:000000000000:table/" + worldTable)
+	_, err := w.DynamoDB().TagResource(context.Background(), &dynamodb.TagResourceInput{ResourceArn: arn,
+		Tags: []types.Tag{{Key: aws.String("mayfly:expiry"), Value: aws.String("strict")}}})
+	must(w.t, err)
+	w.changeTTL(attribute, true)
+	_, err = w.DynamoDB().UntagResource(context.Background(), &dynamodb.UntagResourceInput{ResourceArn: arn, TagKeys: []string{"mayfly:expiry"}})
+	must(w.t, err)
+}
+
+func (w *world) changeTTL(attribute string, on bool) {
+	w.t.Helper()
 	_, err := w.DynamoDB().UpdateTimeToLive(context.Background(), &dynamodb.UpdateTimeToLiveInput{
-		TableName: aws.String(worldTable), TimeToLiveSpecification: &types.TimeToLiveSpecification{Enabled: aws.Bool(true), AttributeName: &attribute},
+		TableName: aws.String(worldTable), TimeToLiveSpecification: &types.TimeToLiveSpecification{Enabled: &on, AttributeName: &attribute},
 	})
 	must(w.t, err)
 }

@@ -52,17 +52,6 @@ func (w *world) wantGone(o Options, n int64) {
 	must(w.t, r.stop())
 }
 
-// noTTL switches the table's own TTL off.
-func (w *world) noTTL() { w.nativeTTL("ttl", false) }
-
-func (w *world) nativeTTL(attribute string, on bool) {
-	w.t.Helper()
-	_, err := w.DynamoDB().UpdateTimeToLive(w.t.Context(), &dynamodb.UpdateTimeToLiveInput{
-		TableName: aws.String(worldTable), TimeToLiveSpecification: &types.TimeToLiveSpecification{Enabled: aws.Bool(on), AttributeName: &attribute},
-	})
-	must(w.t, err)
-}
-
 // withWindow puts an item, with its window if the table has an index of windows.
 func withWindow(w *world, name, ttl string) {
 	if len(w.changes) > 0 {
@@ -145,10 +134,10 @@ func TestAdmit(t *testing.T) {
 			w.fill("due", c.due, w.in(-1))
 			w.fill("fresh", c.fresh, w.in(90_000))
 			if c.native != "ttl" {
-				w.noTTL()
+				w.disableTTL()
 			}
 			if c.native == "expires" {
-				w.nativeTTL("expires", true)
+				w.enableTTL("expires")
 			}
 			o := w.asked(Scan)
 			o.AcceptOverdue, o.DryRun = c.accept, c.dry

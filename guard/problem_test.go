@@ -11,7 +11,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
 // Each mistake ends Run with a problem that names the next step, whether it exists from the start
@@ -105,13 +104,8 @@ func (w *world) deleteTable() {
 	})
 }
 
-func (w *world) disableTTL() {
-	w.t.Helper()
-	_, err := w.DynamoDB().UpdateTimeToLive(context.Background(), &dynamodb.UpdateTimeToLiveInput{
-		TableName: aws.String(worldTable), TimeToLiveSpecification: &types.TimeToLiveSpecification{Enabled: aws.Bool(false), AttributeName: aws.String("ttl")},
-	})
-	must(w.t, err)
-}
+// disableTTL switches the table's own TTL off: the one change that a world allows.
+func (w *world) disableTTL() { w.changeTTL("ttl", false) }
 
 // Without an attribute in Options, guard uses the attribute of the table's native TTL.
 func TestAttributeOfTheTable(t *testing.T) {

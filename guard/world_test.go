@@ -98,7 +98,8 @@ func newWorld(t testing.TB, with ...func(*world)) *world {
 	for _, f := range with {
 		f(w)
 	}
-	o := mayfly.Options{Start: epoch, Frozen: true, Expiry: mayfly.ExpiryAWS, ExpiryDelay: "fixed:8784h"}
+	// Two hours earlier, so that tests can change the TTL of the table once.
+	o := mayfly.Options{Start: epoch.Add(-2 * time.Hour), Frozen: true, Expiry: mayfly.ExpiryAWS, ExpiryDelay: "fixed:8784h"}
 	if w.running {
 		o.Start, o.Frozen = time.Time{}, false
 	} else {
@@ -115,6 +116,10 @@ func newWorld(t testing.TB, with ...func(*world)) *world {
 		w.dial()
 	}
 	w.createTable(worldTable)
+	if !w.running {
+		_, err := db.Clock().Set(t.Context(), epoch)
+		must(t, err)
+	}
 	return w
 }
 

@@ -3,6 +3,7 @@ package strict
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 
@@ -13,6 +14,7 @@ import (
 const (
 	memberResponses  = "Responses"
 	memberStatements = "Statements"
+	statementsMax    = 25 // of a batch
 )
 
 // batchExecuteStatement answers BatchExecuteStatement.
@@ -20,6 +22,10 @@ func (c *call) batchExecuteStatement(ctx context.Context) (answer, error) {
 	list, ok := readList(c.in[memberStatements])
 	if !ok {
 		return c.send(ctx, c.operation, c.in.bytes())
+	}
+	if len(list) > statementsMax {
+		return answer{}, dynamo.Invalid(fmt.Sprintf("1 validation error detected: Value '[…]' at 'statements' failed to satisfy constraint: "+
+			"Member must have length less than or equal to %d", statementsMax))
 	}
 	b := &statementBatch{call: c, list: list, statements: make([]*statement, len(list)), responses: make([]object, len(list))}
 	var places []int // of the statements to send
@@ -70,6 +76,9 @@ type statementBatch struct {
 // together reports whether the statements can be sent in one batch: whether none of those that may be
 // repeated writes the same item as another one. Otherwise the repeated one would come after that.
 func (b *statementBatch) together(ctx context.Context, places []int) (bool, error) {
+	if b.mixed() { // the endpoint is to refuse the batch
+		return true, nil
+	}
 	seen := map[string]bool{}
 	for _, i := range places {
 		s := b.statements[i]
@@ -92,6 +101,17 @@ func (b *statementBatch) together(ctx context.Context, places []int) (bool, erro
 		}
 	}
 	return true, nil
+}
+
+// mixed reports whether the batch has reads and writes.
+func (b *statementBatch) mixed() bool {
+	reads, writes := false, false
+	for _, s := range b.statements {
+		if s != nil {
+			reads, writes = reads || s.readsOnly(), writes || !s.readsOnly()
+		}
+	}
+	return reads && writes
 }
 
 // execute sends some statements in a batch, and stores the responses to them. out is nil if the endpoint
@@ -133,14 +153,14 @@ func (c *call) showInBatch(ctx context.Context, s *statement, response object, d
 			return nil, err
 		}
 		if !s.repeats(fault.text("Code")) {
-			return response, s.showItem(c.at, response)
+			return response, s.showResponse(c.at, response, fault)
 		}
 		again, err := c.clearFor(ctx, s, nil, date)
 		if err != nil {
 			return nil, err
 		}
 		if !again {
-			return response, s.showItem(c.at, response)
+			return response, s.showResponse(c.at, response, fault)
 		}
 		a, out, err := c.read(ctx, c.operation, object{memberStatements: listBytes([]object{s.at(c.at)})}.bytes())
 		switch {
@@ -156,6 +176,18 @@ func (c *call) showInBatch(ctx context.Context, s *statement, response object, d
 		response, date = list[0], a.header.Get(headerDate)
 	}
 	return object{"TableName": quoted(tableName(s.Table)), "Error": object{"Code": quoted("TransactionConflict"), "Message": quoted(busy().(*dynamo.Error).Message)}.bytes()}, nil
+}
+
+// showResponse leaves out expired items from the answer to one statement, and from its fault.
+func (s *statement) showResponse(m moment, response, fault object) error {
+	if err := s.showItem(m, response); err != nil || fault == nil {
+		return err
+	}
+	if err := s.showItem(m, fault); err != nil {
+		return err
+	}
+	response["Error"] = fault.bytes()
+	return nil
 }
 
 // readsOnly reports whether a statement is a SELECT.

@@ -201,6 +201,7 @@ func TestProxyRefusals(t *testing.T) {
 		{"AttributeUpdates", "DynamoDB_20120810.UpdateItem", strings.NewReader(`{"TableName":"plain","Key":{},"AttributeUpdates":{}}`), nil, 400, "use expressions"},
 		{"a malformed statement", "DynamoDB_20120810.ExecuteStatement", strings.NewReader(`{"Statement":"SELECT FROM \"Plain\""}`), nil, 400, "can't be processed: Unexpected keyword"},
 		{"one in a batch", "DynamoDB_20120810.BatchExecuteStatement", strings.NewReader(`{"Statements":[{"Statement":"SELECT FROM plain"}]}`), nil, 200, `{"Code":"ValidationError","Message":"Statement wasn't`},
+		{"too many in a batch", "DynamoDB_20120810.BatchExecuteStatement", strings.NewReader(`{"Statements":[` + strings.Repeat(`{"Statement":"UPDATE plain SET a=1 WHERE pk='p'"},`, 25) + `{"Statement":"UPDATE plain SET a=1 WHERE pk='p'"}]}`), nil, 400, "length less than or equal to 25"},
 		{"one in a transaction", "DynamoDB_20120810.ExecuteTransaction", strings.NewReader(`{"TransactStatements":[{"Statement":"DELETE plain"}]}`), nil, 400, "failed in TransactStatements[0]: Statement wasn't"},
 		{"one elsewhere", "DynamoDB_20120810.ExecuteStatement", strings.NewReader(`{"Statement":"SELECT FROM other"}`), nil, 400, "Unexpected keyword"},
 		{"another value under the attribute's name", "DynamoDB_20120810.ExecuteStatement", strings.NewReader(`{"Statement":"SELECT m.ttl FROM plain"}`), nil, 400, "must not give the name ttl to the value"},

@@ -8,6 +8,25 @@ import (
 )
 
 // TestStatementTexts compares the texts that the endpoint gets.
+// The fault of a statement in a batch can hold the item too, at Amazon.
+func TestShowResponse(t *testing.T) {
+	s := &statement{Statement: &partiql.Statement{Verb: partiql.Update}, attribute: "ttl"}
+	for _, row := range []struct{ response, want string }{
+		{`{"Error":{"Code":"ConditionalCheckFailed","Item":{"pk":{"S":"p"},"ttl":{"N":"1700000000"}}},"TableName":"t"}`, `{"Error":{"Code":"ConditionalCheckFailed"},"TableName":"t"}`},
+		{`{"Error":{"Code":"ConditionalCheckFailed","Item":{"pk":{"S":"p"},"ttl":{"N":"1900000000"}}}}`, `{"Error":{"Code":"ConditionalCheckFailed","Item":{"pk":{"S":"p"},"ttl":{"N":"1900000000"}}}}`},
+		{`{"Item":{"ttl":{"N":"1700000000"}}}`, `{}`},
+	} {
+		response, _ := readObject([]byte(row.response))
+		fault, err := response.part("Error")
+		if err == nil {
+			err = s.showResponse(moment(1_800_000_000_000), response, fault)
+		}
+		if got := string(response.bytes()); err != nil || got != row.want {
+			t.Errorf("%s becomes %s, %v; want %s", row.response, got, err, row.want)
+		}
+	}
+}
+
 func TestStatementTexts(t *testing.T) {
 	const live = `NOT ("t""tl" <= 100000.000 AND "t""tl" > -157580000.000)`
 	for _, row := range []struct{ text, want string }{

@@ -20,7 +20,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
@@ -100,7 +99,7 @@ func TestGuardExits(t *testing.T) {
 		says   string
 	}{
 		{name: "no table", args: []string{"--table", "another"}, want: 3, says: "another"},
-		{name: "no TTL attribute", breaks: func(_ *awry, table string) { switchTTLOff(t, direct, table) }, want: 3, says: "TTL"},
+		{name: "no TTL attribute", args: []string{"--table", "plain"}, breaks: func(*awry, string) { makePlain(t, direct, "plain") }, want: 3, says: "TTL"},
 		{name: "no stream", args: []string{"--strategy", "stream"}, want: 3, says: "no stream"},
 		{name: "no index", args: []string{"--strategy", "index"}, want: 3, says: "index"},
 		{name: "not allowed", breaks: func(a *awry, _ string) { a.answers("AccessDeniedException", "DescribeTable") }, want: 4, says: "DescribeTable"},
@@ -186,14 +185,6 @@ func putExpired(t *testing.T, c *dynamodb.Client, table, name string, since time
 	if _, err := c.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: map[string]types.AttributeValue{
 		"id": &types.AttributeValueMemberS{Value: name}, "expires": &types.AttributeValueMemberN{Value: strconv.FormatInt(time.Now().Add(-since).Unix(), 10)},
 	}}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func switchTTLOff(t *testing.T, c *dynamodb.Client, table string) {
-	t.Helper()
-	if _, err := c.UpdateTimeToLive(t.Context(), &dynamodb.UpdateTimeToLiveInput{TableName: &table,
-		TimeToLiveSpecification: &types.TimeToLiveSpecification{Enabled: aws.Bool(false), AttributeName: aws.String("expires")}}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -83,13 +83,19 @@ func clientOf(url, key, secret string) *dynamodb.Client {
 
 func makeExpiring(t *testing.T, c *dynamodb.Client, table string) {
 	t.Helper()
+	makePlain(t, c, table)
+	if _, err := c.UpdateTimeToLive(t.Context(), &dynamodb.UpdateTimeToLiveInput{TableName: &table,
+		TimeToLiveSpecification: &types.TimeToLiveSpecification{Enabled: aws.Bool(true), AttributeName: aws.String("expires")}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// makePlain creates a table without TTL.
+func makePlain(t *testing.T, c *dynamodb.Client, table string) {
+	t.Helper()
 	if _, err := c.CreateTable(t.Context(), &dynamodb.CreateTableInput{TableName: &table, BillingMode: types.BillingModePayPerRequest,
 		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("id"), AttributeType: types.ScalarAttributeTypeS}},
 		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("id"), KeyType: types.KeyTypeHash}}}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.UpdateTimeToLive(t.Context(), &dynamodb.UpdateTimeToLiveInput{TableName: &table,
-		TimeToLiveSpecification: &types.TimeToLiveSpecification{Enabled: aws.Bool(true), AttributeName: aws.String("expires")}}); err != nil {
 		t.Fatal(err)
 	}
 }

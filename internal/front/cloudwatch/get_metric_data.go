@@ -3,7 +3,6 @@ package cloudwatch
 import (
 	"encoding/base64"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -158,12 +157,15 @@ func (in *GetMetricDataInput) problem() string {
 	return ""
 }
 
-// idForm is the form of an id.
-var idForm = regexp.MustCompile(`^[a-z][a-zA-Z0-9_]{0,254}$`)
+// isID reports whether s is a lower-case letter and up to 254 letters, digits and underscores.
+func isID(s string) bool {
+	const lower, rest = "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
+	return s != "" && len(s) <= 255 && strings.Contains(lower, s[:1]) && strings.Trim(s, lower+rest) == ""
+}
 
 func (q *MetricDataQuery) problem(at string) string {
 	switch {
-	case q.Id == nil || !idForm.MatchString(*q.Id):
+	case q.Id == nil || !isID(*q.Id):
 		return "The parameter " + at + "Id must begin with a lower case letter, and have only letters, digits and underscores."
 	case (q.Expression == nil) == (q.MetricStat == nil):
 		return "Exactly one of the parameters " + at + "MetricStat and " + at + "Expression must be specified."
@@ -211,10 +213,17 @@ func parsePlace(token string) (p pagePlace, ok bool) {
 	return p, err1 == nil && err2 == nil && query >= 0 && p.String() == token
 }
 
-// after returns the points that follow the place, in either order.
+// after returns the points that follow the place, in either order. The point at the place may be gone
+// by now.
 func (p pagePlace) after(found []points.Point) []points.Point {
-	i := slices.IndexFunc(found, func(f points.Point) bool { return f.Minute == p.minute })
-	return found[i+1:]
+	descending := len(found) > 1 && found[0].Minute > found[1].Minute
+	i := slices.IndexFunc(found, func(f points.Point) bool {
+		return f.Minute != p.minute && (f.Minute < p.minute) == descending
+	})
+	if i < 0 {
+		return nil
+	}
+	return found[i:]
 }
 
 func timeOfMillis(ms int64) time.Time { return time.UnixMilli(ms) }

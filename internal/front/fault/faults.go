@@ -52,7 +52,7 @@ func (f *Faults) Strike(ctx context.Context, operation string, tables []string) 
 	if code == "" || ctx.Err() != nil {
 		return ctx.Err()
 	}
-	e := &dynamo.Error{Code: code, Message: texts[code]}
+	e := &dynamo.Error{Code: code, Message: texts()[code]}
 	if code == dynamo.CodeTransactionCanceled {
 		cancel(e, len(tables))
 	}
@@ -95,6 +95,6 @@ func cancel(e *dynamo.Error, actions int) {
 		e.Reasons[i].Code = codes[i]
 	}
 	codes[0] = "TransactionConflict"
-	e.Reasons[0] = dynamo.Reason{Code: codes[0], Message: texts[dynamo.CodeTransactionConflict]}
+	e.Reasons[0] = dynamo.Reason{Code: codes[0], Message: texts()[dynamo.CodeTransactionConflict]}
 	e.Message = "Transaction cancelled, please refer cancellation reasons for specific reasons [" + strings.Join(codes, ", ") + "]"
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
@@ -29,33 +30,35 @@ type Rule struct {
 // DelayMax is the longest delay of a rule.
 const DelayMax = 10 * time.Minute
 
-// texts are the errors of rules, with the messages of AWS.
-var texts = map[dynamo.Code]string{
-	dynamo.CodeThroughputExceeded: "The level of configured provisioned throughput for the table was exceeded. " +
-		"Consider increasing your provisioning level with the UpdateTable API.",
-	dynamo.CodeRequestLimitExceeded: "Throughput exceeds the current throughput limit for your account. " +
-		"Please contact AWS Support at https://aws.amazon.com/support request a limit increase",
-	dynamo.CodeThrottling:             "Rate of requests exceeds the allowed throughput.",
-	dynamo.CodeInternal:               "Internal server error",
-	dynamo.CodeUnavailable:            "The service is temporarily unavailable",
-	dynamo.CodeLimitExceeded:          "Too many operations for a given subscriber.",
-	dynamo.CodeConditionalCheckFailed: "The conditional request failed",
-	dynamo.CodeTransactionConflict:    "Transaction is ongoing for the item",
-	dynamo.CodeTransactionInProgress:  "The transaction with the given request token is already in progress.",
-	dynamo.CodeTransactionCanceled:    "", // made of its reasons
-	dynamo.CodeExpiredIterator:        "Iterator expired. The iterator was created earlier than it is valid for.",
-	dynamo.CodeTrimmedDataAccess:      "The operation attempted to read past the oldest stream record in a shard.",
-	dynamo.CodeResourceNotFound:       "Requested resource not found",
-	dynamo.CodeResourceInUse:          "The resource which you are attempting to change is in use.",
-	dynamo.CodeExpiredToken:           "The security token included in the request is expired",
-	dynamo.CodeUnrecognizedClient:     "The security token included in the request is invalid.",
-	dynamo.CodeAccessDenied:           "Access denied.",
-}
+// texts returns the errors of rules, with the messages of AWS.
+var texts = sync.OnceValue(func() map[dynamo.Code]string {
+	return map[dynamo.Code]string{
+		dynamo.CodeThroughputExceeded: "The level of configured provisioned throughput for the table was exceeded. " +
+			"Consider increasing your provisioning level with the UpdateTable API.",
+		dynamo.CodeRequestLimitExceeded: "Throughput exceeds the current throughput limit for your account. " +
+			"Please contact AWS Support at https://aws.amazon.com/support request a limit increase",
+		dynamo.CodeThrottling:             "Rate of requests exceeds the allowed throughput.",
+		dynamo.CodeInternal:               "Internal server error",
+		dynamo.CodeUnavailable:            "The service is temporarily unavailable",
+		dynamo.CodeLimitExceeded:          "Too many operations for a given subscriber.",
+		dynamo.CodeConditionalCheckFailed: "The conditional request failed",
+		dynamo.CodeTransactionConflict:    "Transaction is ongoing for the item",
+		dynamo.CodeTransactionInProgress:  "The transaction with the given request token is already in progress.",
+		dynamo.CodeTransactionCanceled:    "", // made of its reasons
+		dynamo.CodeExpiredIterator:        "Iterator expired. The iterator was created earlier than it is valid for.",
+		dynamo.CodeTrimmedDataAccess:      "The operation attempted to read past the oldest stream record in a shard.",
+		dynamo.CodeResourceNotFound:       "Requested resource not found",
+		dynamo.CodeResourceInUse:          "The resource which you are attempting to change is in use.",
+		dynamo.CodeExpiredToken:           "The security token included in the request is expired",
+		dynamo.CodeUnrecognizedClient:     "The security token included in the request is invalid.",
+		dynamo.CodeAccessDenied:           "Access denied.",
+	}
+})
 
 // Errors returns the names of the errors that a rule can have, in order.
 func Errors() []string {
-	names := make([]string, 0, len(texts))
-	for code := range texts {
+	names := make([]string, 0, len(texts()))
+	for code := range texts() {
 		names = append(names, string(code))
 	}
 	slices.Sort(names)
@@ -64,7 +67,7 @@ func Errors() []string {
 
 // Check returns what is wrong with a rule, or nil.
 func (r Rule) Check() error {
-	_, known := texts[dynamo.Code(r.Error)]
+	_, known := texts()[dynamo.Code(r.Error)]
 	switch {
 	case r.Error == "" && r.Delay == 0:
 		return errors.New("has neither error nor delay")

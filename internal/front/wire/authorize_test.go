@@ -384,7 +384,7 @@ func TestEveryOperationIsPermitted(t *testing.T) {
 			out := newResponse()
 			d := newDecoder(in, out, []byte(body))
 			d.caller, d.name = &caller{server: s, key: ring.Key(""), in: in, now: s.Now()}, name
-			op, ok := operations[name]
+			op, ok := operations()[name]
 			if !ok {
 				op = streamOperations[name]
 			}

@@ -69,7 +69,8 @@ func (s *Server) checkPage(in *Request) error {
 // refusePage answers a request that checkPage refused, with AccessDeniedException in the form of the
 // API that it is for. It returns the operation's name and the error's code.
 func (s *Server) refusePage(in *Request, out *Response, refused error) (operation, code string) {
-	out.set("X-Amzn-Requestid", newRequestID())
+	id := newRequestID()
+	out.set("X-Amzn-Requestid", id)
 	m := s.mounted.find(in)
 	switch {
 	case m.api != nil:
@@ -77,7 +78,7 @@ func (s *Server) refusePage(in *Request, out *Response, refused error) (operatio
 			operation = m.op.name
 		}
 		out.set("Content-Type", m.api.contentType)
-		m.api.writeError(out, string(dynamo.CodeAccessDenied), refused.Error(), http.StatusForbidden)
+		m.api.fail(out, &failure{http.StatusForbidden, string(dynamo.CodeAccessDenied), refused.Error()}, id)
 	case in.Method == http.MethodPost:
 		target, _ := lookUp(in.Header.Get("X-Amz-Target"))
 		operation = target.name

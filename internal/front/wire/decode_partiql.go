@@ -1,6 +1,9 @@
 package wire
 
-import "github.com/mayflydb/mayfly/internal/store/service"
+import (
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+	"github.com/mayflydb/mayfly/internal/store/service"
+)
 
 func decodeExecuteStatement(d *decoder, in *service.ExecuteStatementInput) {
 	d.read(statementMembers(d, &in.StatementInput), []member{
@@ -16,10 +19,24 @@ func decodeExecuteStatement(d *decoder, in *service.ExecuteStatementInput) {
 func statementMembers(d *decoder, in *service.StatementInput) members {
 	return members{
 		{"Statement", &in.Statement},
-		{"Parameters", func() { in.Parameters.V = d.valueList(&in.Parameters.Err) }},
+		{"Parameters", func() { in.Parameters.V = d.parameters(&in.Parameters.Err) }},
 		{"ConsistentRead", &in.ConsistentRead},
 		{"ReturnValuesOnConditionCheckFailure", &in.ReturnValuesOnConditionFail},
 	}
+}
+
+// parameters reads the values for the ? of a statement. It keeps one more than a statement can have.
+func (d *decoder) parameters(bad *error) []dynamo.Value {
+	if !d.List() {
+		return nil
+	}
+	values := []dynamo.Value{}
+	for d.NextElement() {
+		if v := d.value(bad); len(values) <= service.StatementLength {
+			values = append(values, v)
+		}
+	}
+	return values
 }
 
 func decodeStatement(d *decoder, in *service.StatementInput) { d.read(statementMembers(d, in)) }

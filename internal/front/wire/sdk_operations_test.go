@@ -17,7 +17,7 @@ func TestEveryOperationIsServed(t *testing.T) {
 		served map[string]operation
 		least  int
 	}{
-		{&dynamodb.Client{}, operations, 62},
+		{&dynamodb.Client{}, operations(), 62},
 		{&dynamodbstreams.Client{}, streamOperations, 4},
 	} {
 		names := sdkOperations(reflect.TypeOf(api.client))

@@ -432,7 +432,7 @@ func TestInProcess(t *testing.T) {
 
 func TestOperations(t *testing.T) {
 	names := operationNames()
-	want(t, len(names), len(operations)+len(streamOperations))
+	want(t, len(names), len(operations())+len(streamOperations))
 	want(t, names[0], "BatchExecuteStatement")
 }
 
@@ -495,7 +495,7 @@ func TestPermitted(t *testing.T) {
 
 // operationNames returns the names of all operations, sorted.
 func operationNames() []string {
-	names := slices.Collect(maps.Keys(operations))
+	names := slices.Collect(maps.Keys(operations()))
 	names = slices.AppendSeq(names, maps.Keys(streamOperations))
 	slices.Sort(names)
 	return names

@@ -9,7 +9,7 @@ import (
 
 // HasOperation reports whether the APIs of tables and streams have an operation.
 func HasOperation(name string) bool {
-	_, tables := operations[name]
+	_, tables := operations()[name]
 	_, streams := streamOperations[name]
 	return tables || streams
 }
@@ -19,7 +19,11 @@ func (d *decoder) strike(ctx context.Context, s *service.Service, in any) error 
 	if d.faults == nil {
 		return nil
 	}
-	return d.faults.Strike(ctx, d.name, tablesOf(s.Accesses(d.name, in, service.Facts{})))
+	tables := service.ActionTables(in)
+	if tables == nil {
+		tables = tablesOf(s.Accesses(d.name, in, service.Facts{}))
+	}
+	return d.faults.Strike(ctx, d.name, tables)
 }
 
 // tablesOf returns the names of the tables in what a request asks for, one for each access that has

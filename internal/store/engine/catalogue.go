@@ -221,6 +221,17 @@ func (e *Engine) TableToDescribe(namespace, name string) (*Table, error) {
 	return t, nil
 }
 
+// UnitsOf returns the counters of a table, or nil. Unlike Table it does not wait until the table's
+// description is durable, since counting answers nobody.
+func (e *Engine) UnitsOf(namespace, name string) *Units {
+	e.catalogue.mu.RLock()
+	defer e.catalogue.mu.RUnlock()
+	if t := e.catalogue.tables[tableName{namespace, name}]; t != nil {
+		return t.Desc().Units
+	}
+	return nil
+}
+
 // TableNames returns up to limit table names of a namespace that follow after, in ascending order,
 // and reports whether more exist. Like Table it waits until the answer is durable.
 func (e *Engine) TableNames(namespace, after string, limit int) (names []string, more bool, err error) {

@@ -109,8 +109,8 @@ type StreamSpec struct {
 	Shards int `json:",omitzero"`
 }
 
-// Warm is the WarmThroughput of a table or index in units a second, as far as it is more than what
-// its billing mode and its throughput imply. It only grows.
+// Warm is the WarmThroughput of a table or index in units a second, as of the last change of the
+// table. It only grows.
 type Warm struct{ Read, Write int64 }
 
 // APIDesc holds the settings of a table that the API shows and the engine ignores.

@@ -1,9 +1,12 @@
 package partiql
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // keywords are the words that cannot be identifiers without quotes: SQL-92's and PartiQL's.
-var keywords = newKeywords(`
+var keywords = words(`
 absolute action add all allocate alter and any are as asc assertion at authorization avg begin between bit bit_length by
 cascade cascaded case cast catalog char character character_length char_length check close coalesce collate collation
 column commit connect connection constraint constraints continue convert corresponding count create cross current
@@ -20,23 +23,28 @@ translation trim true union unique unknown update upper usage user using value v
 where with work write zone
 missing pivot unpivot limit tuple remove index conflict do nothing returning modified new old let`)
 
-func newKeywords(list string) map[string]bool {
-	words := map[string]bool{}
-	for word := range strings.FieldsSeq(list) {
-		words[word] = true
-	}
-	return words
+// words returns the set of the words in a list, which is made at its first use.
+func words(list string) func() map[string]bool {
+	return sync.OnceValue(func() map[string]bool {
+		set := map[string]bool{}
+		for word := range strings.FieldsSeq(list) {
+			set[word] = true
+		}
+		return set
+	})
 }
 
 // operatorWords are the keywords that are operators between operands.
-var operatorWords = newKeywords("and or in is like between union intersect except")
+var operatorWords = words("and or in is like between union intersect except")
 
 // types maps the type names after IS to the kinds of values that they mean; "" is a type that
 // DynamoDB does not have.
-var types = map[string]string{
-	"BOOL": "BOOL", "BOOLEAN": "BOOL", "BLOB": "B", "STRING": "S", "NUMERIC": "N", "STRUCT": "M", "TUPLE": "M", "LIST": "L",
-	"NULL": "NULL", "MISSING": "MISSING",
-	"SMALLINT": "", "INTEGER2": "", "INT2": "", "INTEGER4": "", "INT4": "", "INTEGER8": "", "INT8": "", "INT": "", "INTEGER": "",
-	"FLOAT": "", "REAL": "", "DOUBLE PRECISION": "", "DECIMAL": "", "TIMESTAMP": "", "DATE": "", "TIME": "",
-	"CHARACTER": "", "CHARACTER VARYING": "", "CHAR": "", "VARCHAR": "", "SYMBOL": "", "CLOB": "", "SEXP": "", "BAG": "", "ANY": "",
-}
+var types = sync.OnceValue(func() map[string]string {
+	return map[string]string{
+		"BOOL": "BOOL", "BOOLEAN": "BOOL", "BLOB": "B", "STRING": "S", "NUMERIC": "N", "STRUCT": "M", "TUPLE": "M", "LIST": "L",
+		"NULL": "NULL", "MISSING": "MISSING",
+		"SMALLINT": "", "INTEGER2": "", "INT2": "", "INTEGER4": "", "INT4": "", "INTEGER8": "", "INT8": "", "INT": "", "INTEGER": "",
+		"FLOAT": "", "REAL": "", "DOUBLE PRECISION": "", "DECIMAL": "", "TIMESTAMP": "", "DATE": "", "TIME": "",
+		"CHARACTER": "", "CHARACTER VARYING": "", "CHAR": "", "VARCHAR": "", "SYMBOL": "", "CLOB": "", "SEXP": "", "BAG": "", "ANY": "",
+	}
+})

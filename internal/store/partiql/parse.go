@@ -31,7 +31,8 @@ type parser struct {
 	tokens []token
 	at     int
 	depth  int
-	inSet  bool // at the right side of a SET
+	inSet  bool            // at the right side of a SET
+	names  map[string]bool // of the columns in the answer
 	s      *Statement
 	err    error
 }
@@ -80,7 +81,7 @@ func (t token) isWord(words ...string) bool {
 	return false
 }
 
-func (t token) isKeyword() bool { return t.kind == tokenWord && keywords[strings.ToLower(t.text)] }
+func (t token) isKeyword() bool { return t.kind == tokenWord && keywords()[strings.ToLower(t.text)] }
 
 func (t token) isSymbol(text string) bool { return t.kind == tokenSymbol && t.text == text }
 
@@ -249,11 +250,14 @@ func (p *parser) column() {
 	if p.err != nil {
 		return
 	}
-	for _, other := range p.s.Columns {
-		if name := to.Column(); other.Column() == name {
-			p.unsupported("Duplicate identifiers in select clause: " + name)
-		}
+	name := to.Column()
+	if p.names[name] {
+		p.unsupported("Duplicate identifiers in select clause: " + name)
 	}
+	if p.names == nil {
+		p.names = map[string]bool{}
+	}
+	p.names[name] = true
 	p.s.Columns = append(p.s.Columns, to)
 }
 
@@ -265,7 +269,9 @@ func (p *parser) source() {
 		if !p.peek().isName() {
 			p.malformed(badDot)
 		}
-		p.s.Index = p.next().text
+		if p.s.Index = p.next().text; p.s.Index == "" {
+			p.unsupported(msgEmptyStep)
+		}
 	}
 	if p.peek().isSymbol(".") {
 		p.unsupported(msgFromLong)

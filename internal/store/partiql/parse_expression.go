@@ -133,7 +133,7 @@ func (p *parser) is(left *Expr) *Expr {
 	if second := map[string]string{"DOUBLE": "PRECISION", "CHARACTER": "VARYING"}[name]; second != "" && p.word(second) {
 		name += " " + second
 	}
-	kind, known := types[name]
+	kind, known := types()[name]
 	switch {
 	case t.kind != tokenWord || !known:
 		p.malformed(badType)
@@ -242,7 +242,7 @@ func (p *parser) call() *Expr {
 // operandFault refuses the token that stands where an operand should begin.
 func (p *parser) operandFault() {
 	switch t := p.peek(); {
-	case t.kind == tokenWord && operatorWords[strings.ToLower(t.text)]:
+	case t.kind == tokenWord && operatorWords()[strings.ToLower(t.text)]:
 		p.malformed(badOperator)
 	case t.isKeyword():
 		p.malformed(badKeyword)

@@ -149,6 +149,8 @@ func TestParseFaults(t *testing.T) {
 		{`SELECT * FROM t AS x WHERE pk = 1`, "Aliasing is not supported"},
 		{`UPDATE t x SET a = 3 WHERE pk = 1`, "Aliasing is not supported"},
 		{`DELETE FROM t x WHERE pk = 1`, "Aliasing is not supported"},
+		{`SELECT * FROM "t"."" WHERE pk = 1`, "Path component cannot be an empty string"},
+		{`UPDATE "t"."" SET a = 1 WHERE pk = 1`, "Path component cannot be an empty string"},
 		{`INSERT INTO t x VALUE {'pk': 1}`, syntax + "Unexpected token after expression"},
 		{`SELECT * FROM t WHERE pk = 1e126`, "Number overflow. Attempting to store a number with magnitude larger than supported range under root"},
 		{`INSERT INTO t VALUE {'pk': 1e126}`, "Number overflow. Attempting to store a number with magnitude larger than supported range under root"},

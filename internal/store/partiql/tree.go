@@ -113,13 +113,18 @@ const (
 )
 
 // Texts are the operators' names in messages.
-var opTexts = map[Op]string{
+var opTexts = [...]string{
 	OpAnd: "AND", OpOr: "OR", OpNot: "NOT", OpEQ: "=", OpNE: "<>", OpLT: "<", OpLE: "<=", OpGT: ">", OpGE: ">=",
 	OpBetween: "BETWEEN", OpIn: "IN", OpPlus: "+", OpMinus: "-",
 }
 
 // String returns an operator as expressions write it; "" for an expression that is no operation.
-func (o Op) String() string { return opTexts[o] }
+func (o Op) String() string {
+	if int(o) < len(opTexts) {
+		return opTexts[o]
+	}
+	return ""
+}
 
 // Expr is a value, a path, or an operation on expressions.
 type Expr struct {

@@ -54,11 +54,11 @@ func (s *Service) Accesses(operation string, in any, facts Facts) []Access {
 	case *TransactWriteItemsInput:
 		return f.transactWrite(a, in)
 	case *ExecuteStatementInput:
-		return f.statements(true, "", in.ReturnConsumedCapacity.V, in.StatementInput)
+		return f.statements(true, "", in.ReturnConsumedCapacity.V, &in.StatementInput)
 	case *BatchExecuteStatementInput:
-		return f.statements(false, "", in.ReturnConsumedCapacity.V, atMost(in.Statements, batchStatementsMax)...)
+		return f.statements(false, "", in.ReturnConsumedCapacity.V, pointers(atMost(in.Statements, batchStatementsMax))...)
 	case *ExecuteTransactionInput:
-		return f.statements(false, operation, in.ReturnConsumedCapacity.V, atMost(in.Statements, transactItemsMax)...)
+		return f.statements(false, operation, in.ReturnConsumedCapacity.V, pointers(atMost(in.Statements, transactItemsMax))...)
 	case *CreateTableInput:
 		return s.createAccesses(a, in)
 	case *UpdateTableInput:

@@ -15,9 +15,9 @@ var statementActions = [...]string{
 
 // statements returns the accesses of statements, and none for a malformed one: the operation refuses it
 // before it looks at a table. alone is the one statement of ExecuteStatement, which may read many items.
-func (f accessFacts) statements(alone bool, enclosing, capacity string, list ...StatementInput) (accesses []Access) {
+func (f accessFacts) statements(alone bool, enclosing, capacity string, list ...*StatementInput) (accesses []Access) {
 	for i := range list {
-		st, err := newStatement(&list[i])
+		st, err := newStatement(list[i])
 		if err != nil {
 			continue
 		}
@@ -101,4 +101,13 @@ func (s *statement) addAttributes(a *Access) {
 			}
 		}
 	}
+}
+
+// pointers returns pointers to the elements of a list.
+func pointers[E any](list []E) []*E {
+	out := make([]*E, len(list))
+	for i := range list {
+		out[i] = &list[i]
+	}
+	return out
 }

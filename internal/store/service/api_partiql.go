@@ -20,14 +20,15 @@ type StatementInput struct {
 	ReturnValuesOnConditionFail Opt[string]
 
 	parsed *partiql.Statement // once it was needed; nil also if it is malformed
+	fault  error              // the reason why it is malformed
 }
 
 // parse returns the parsed statement. Policies, the operation and the metrics need it.
-func (in *StatementInput) parse() (_ *partiql.Statement, err error) {
-	if in.parsed == nil {
-		in.parsed, err = partiql.Parse(in.Statement.V)
+func (in *StatementInput) parse() (*partiql.Statement, error) {
+	if in.parsed == nil && in.fault == nil {
+		in.parsed, in.fault = partiql.Parse(in.Statement.V)
 	}
-	return in.parsed, err
+	return in.parsed, in.fault
 }
 
 type ExecuteStatementInput struct {

@@ -37,15 +37,11 @@ func (s *Service) EnableKinesisStreamingDestination(ctx context.Context, in *Kin
 }
 
 func enableDestination(d *engine.TableDesc, in *KinesisInput) error {
-	k := destination(d, in.StreamARN.V)
 	if slices.ContainsFunc(d.API.Kinesis, func(k engine.KinesisDestination) bool { return !k.Disabled }) {
 		return invalid(msgKinesisState + "EnableKinesisStreamingDestination must be DISABLED or ENABLE_FAILED to perform ENABLE operation.")
 	}
 	enabled := engine.KinesisDestination{ARN: in.StreamARN.V, Precision: in.Precision.V}
-	if k != nil {
-		*k = enabled
-		return nil
-	}
+	d.API.Kinesis = slices.DeleteFunc(d.API.Kinesis, func(k engine.KinesisDestination) bool { return k.ARN == enabled.ARN })
 	d.API.Kinesis = slices.Insert(d.API.Kinesis, 0, enabled)
 	d.API.Kinesis = d.API.Kinesis[:min(len(d.API.Kinesis), kinesisMax)]
 	return nil

@@ -171,6 +171,9 @@ func (sel *selecting) read(ctx context.Context, e *engine.Engine, at tokenPlace,
 			return nil, errTokenInvalid
 		}
 	}
+	if r.hash == nil {
+		p.countPartitions()
+	}
 	if err := p.read(ctx, e); err != nil {
 		return nil, err
 	}

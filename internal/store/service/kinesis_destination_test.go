@@ -98,7 +98,7 @@ func TestKinesisDestinations(t *testing.T) {
 	if _, err = enable(ctx, in(kinesisOne, "")); err != nil {
 		t.Fatal(err)
 	}
-	equal(t, "enabled again", d.kinesis(), "two DISABLED, one ACTIVE")
+	equal(t, "enabled again", d.kinesis(), "one ACTIVE, two DISABLED")
 }
 
 // TestManyKinesisDestinations: the list of disabled destinations is bounded, and never loses the

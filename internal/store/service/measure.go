@@ -26,7 +26,7 @@ func (m Measured) Took(d time.Duration) {
 }
 
 // Measure counts the outcome of an operation in the points of the tables that it names. It returns
-// the series for the latency. CloudWatch has the same metrics; see docs/run-the-server.md.
+// the series for the latency. CloudWatch has the same metrics; see docs/cloudwatch.md.
 func (s *Service) Measure(operation string, in, out any, err error) (m Measured) {
 	if err != nil {
 		s.measureError(operation, in, err)
@@ -85,11 +85,10 @@ func (s *Service) pointsOf(given string) *points.Set {
 		}
 		name = ref.name
 	}
-	t, err := s.engine.Table(namespace, name)
-	if err != nil {
-		return nil
+	if u := s.engine.UnitsOf(namespace, name); u != nil {
+		return u.Points
 	}
-	return t.Desc().Units.Points
+	return nil
 }
 
 // namedTables returns the tables that a request to several names, each once.
@@ -122,6 +121,17 @@ func namedTables(in any) (tables []string) {
 		}
 	}
 	return tables
+}
+
+// ActionTables returns the table of each action of a transaction, "" where it names none; nil: the
+// request is no transaction.
+func ActionTables(in any) []string {
+	if in, ok := in.(*ExecuteTransactionInput); ok {
+		for i := range in.Statements {
+			_, _ = in.Statements[i].parse() // a malformed one names no table
+		}
+	}
+	return actionTables(in)
 }
 
 // actionTables returns the table of each action of a transaction.

@@ -116,6 +116,13 @@ func checkSegments(in *ScanInput) error {
 	return nil
 }
 
+// countPartitions notes how many partitions of the table a scan's page visits.
+func (p *page) countPartitions() {
+	if p.index == nil && p.rng.After == nil && p.desc.API.OnDemand {
+		p.partitions = max(onDemandPartitions/max(p.rng.Segments, 1), 1)
+	}
+}
+
 // bindScan checks the scan against the table's schema.
 func (p *page) bindScan(in *ScanInput) error {
 	if err := p.useIndex(in.IndexName, in.ConsistentRead); err != nil {
@@ -125,9 +132,7 @@ func (p *page) bindScan(in *ScanInput) error {
 		return err
 	}
 	p.rng.Segment, p.rng.Segments = int(in.Segment.V), int(in.TotalSegments.V)
-	if p.index == nil && p.rng.After == nil && p.desc.API.OnDemand {
-		p.partitions = max(onDemandPartitions/max(p.rng.Segments, 1), 1)
-	}
+	p.countPartitions()
 	if err := p.checkStartInSegment(); err != nil {
 		return err
 	}

@@ -17,6 +17,9 @@ import (
 // The order of checks is: the shape of the request, the syntax, the parameters, the table's name, the
 // table, the index, the key in the WHERE clause, the other expressions.
 
+// StatementLength is the most characters of a statement, and so of its parameters.
+const StatementLength = partiql.MaxLength
+
 // Messages about statements.
 const (
 	msgParameterCount = "Number of parameters in request and statement don't match."

@@ -28,6 +28,8 @@ type selection struct {
 	whole bool // the one read demands a whole key of the table
 }
 
+var errTooManyReads = invalid("Too many decomposed read operations for a given query.")
+
 // scans reports whether the selection reads the whole table or index.
 func (sel *selection) scans() bool { return sel.reads[0].hash == nil }
 
@@ -51,6 +53,9 @@ func (s *statement) selection(key engine.KeySchema) (*selection, error) {
 		}
 		sel.whole = sel.keyed && len(b.hashes) == 1 && (len(key.Sort) == 0 || b.sort != nil && b.sort.Operator == "EQ")
 		for _, v := range b.hashes {
+			if len(sel.reads) > 2*statementReadsMax {
+				return nil, errTooManyReads
+			}
 			overlap = overlap || slices.ContainsFunc(sel.reads, func(r statementRead) bool { return dynamo.Equal(r.hash, v) })
 			sel.reads = append(sel.reads, b.read(key, v, filter))
 		}
@@ -64,7 +69,7 @@ func (s *statement) selection(key engine.KeySchema) (*selection, error) {
 		}
 	}
 	if len(sel.reads) > statementReadsMax {
-		return nil, invalid("Too many decomposed read operations for a given query.")
+		return nil, errTooManyReads
 	}
 	return sel, nil
 }
@@ -160,6 +165,9 @@ func (s *statement) hashes(attr engine.KeyAttr, c *partiql.Expr) (list []dynamo.
 		v, err := s.keyValue(attr, e)
 		if err != nil {
 			return nil, err
+		}
+		if len(list) > statementReadsMax {
+			return nil, errTooManyReads
 		}
 		if !slices.ContainsFunc(list, func(have dynamo.Value) bool { return dynamo.Equal(have, v) }) {
 			list = append(list, v)

@@ -46,18 +46,23 @@ func (l limit) most() float64 {
 // a second at its first use.
 type bucket struct {
 	mu       sync.Mutex
-	started  bool
+	version  uint64         // of the table's description at that time; 0: not used yet
 	at       engine.Instant // when units was computed
 	consumed float64        // the units consumed by then, since the process began
 	units    float64        // below 0: a debt
 }
 
-// fill returns the units in the bucket at an instant. consumed is the units consumed until then.
-func (b *bucket) fill(l limit, now engine.Instant, consumed float64) float64 {
+// fill returns the units in the bucket at an instant. consumed is the units consumed until then, and
+// version that of the table's description. The time from the last use under another description
+// neither costs nor adds units, since there may have been no limit.
+func (b *bucket) fill(l limit, version uint64, now engine.Instant, consumed float64) float64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.started {
-		b.started, b.at, b.consumed, b.units = true, now, consumed, l.rate
+	if b.version != version {
+		if b.version == 0 {
+			b.units = l.rate
+		}
+		b.version, b.at, b.consumed = version, now, consumed
 	}
 	// a reader of an older instant changes nothing
 	if passed := now - b.at; passed > 0 {
@@ -136,9 +141,9 @@ func (s *Service) room(f flow) float64 {
 		kept = u.Carried.Load().(*buckets)
 	}
 	if f.write {
-		return kept.write.fill(l, s.engine.Now(), u.Written())
+		return kept.write.fill(l, f.desc.Version, s.engine.Now(), u.Written())
 	}
-	return kept.read.fill(l, s.engine.Now(), u.Read())
+	return kept.read.fill(l, f.desc.Version, s.engine.Now(), u.Read())
 }
 
 // admit refuses a read or write of a table or an index while its bucket is empty.

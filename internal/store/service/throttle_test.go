@@ -296,6 +296,28 @@ func TestThrottledIndexOnDemand(t *testing.T) {
 	throttledAs(t, err, dynamo.CodeThrottling, "IndexReadMaxOnDemandThroughputExceeded "+arn)
 }
 
+// Units that were consumed while nothing limited them are not made up for.
+func TestThrottledAgain(t *testing.T) {
+	d := slow(t, 1, 5, 1, 1)
+	bill := func(mode string, to *Throughput) {
+		t.Helper()
+		in := UpdateTableInput{TableName: Some("Slow"), BillingMode: Some(mode), Throughput: to}
+		if to != nil {
+			in.GlobalUpdates = []IndexUpdate{{Update: &IndexThroughput{IndexName: Some("byGroup"), Throughput: to}, Actions: 1}}
+		}
+		if _, err := d.UpdateTable(ctx, &in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	equal(t, "puts before", d.puts(20), 5)
+	bill("PAY_PER_REQUEST", nil)
+	equal(t, "puts without a limit", d.puts(1000), 1000)
+	bill("PROVISIONED", throughput(1, 5))
+	equal(t, "puts at once", d.puts(20), 0)
+	d.clock.Advance(2 * time.Second)
+	equal(t, "puts two seconds later", d.puts(20), 10)
+}
+
 // The tag of a table decides for it, and without tag and option nothing is enforced.
 func TestThrottleTag(t *testing.T) {
 	d := slow(t, 1, 1, 1, 1)

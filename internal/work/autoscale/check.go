@@ -3,7 +3,6 @@ package autoscale
 import (
 	"errors"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -26,8 +25,12 @@ var dimensions = []string{
 	"dynamodb:index:ReadCapacityUnits", "dynamodb:index:WriteCapacityUnits",
 }
 
-// resourceForm is the form of the id of a table or an index.
-var resourceForm = regexp.MustCompile(`^table/[a-zA-Z0-9_.-]{3,255}(/index/[a-zA-Z0-9_.-]{3,255})?$`)
+// isResource reports whether an id is one of a table or an index: table/T or table/T/index/I.
+func isResource(id string) bool {
+	table, found := strings.CutPrefix(id, "table/")
+	table, index, indexed := strings.Cut(table, "/index/")
+	return found && constraint.IsTable(table) && (!indexed || constraint.IsTable(index))
+}
 
 func invalid(message string) error {
 	return &api.Error{Code: "ValidationException", Message: message, Status: http.StatusBadRequest}
@@ -98,7 +101,7 @@ func newPlace(s *shape, service, resource, dimension *string) (place, error) {
 	switch {
 	case !slices.Contains(dimensions, p.Dimension):
 		return p, invalid("Unsupported service namespace, resource type or scalable dimension: " + p.Dimension)
-	case !resourceForm.MatchString(p.Resource) || !strings.HasPrefix(p.Dimension, kind):
+	case !isResource(p.Resource) || !strings.HasPrefix(p.Dimension, kind):
 		return p, invalid("Unsupported resource ID for the scalable dimension " + p.Dimension + ": " + p.Resource)
 	}
 	return p, nil
