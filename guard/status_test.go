@@ -235,7 +235,7 @@ func TestStatusForgetsWorkers(t *testing.T) {
 		must(t, err)
 		must(t, row.Save(t.Context(), string(text)))
 	}
-	report("before", epoch.Add(-time.Minute))
+	report("before", tableMade.Add(-time.Minute))
 	if s := w.look(0); len(s.Workers) != 0 {
 		t.Errorf("of an earlier table there are %+v", s.Workers)
 	}
@@ -243,7 +243,7 @@ func TestStatusForgetsWorkers(t *testing.T) {
 	report("late", w.now().Add(-time.Hour))
 	report("later", w.now().Add(-time.Hour-time.Second))
 	s := w.look(0)
-	if len(s.Workers) != 1 || s.Workers[0].Name != "late" || !s.Created.Equal(epoch) {
+	if len(s.Workers) != 1 || s.Workers[0].Name != "late" || !s.Created.Equal(tableMade) {
 		t.Errorf("of the table from %v there are %+v", s.Created, s.Workers)
 	}
 }

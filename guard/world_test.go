@@ -71,6 +71,10 @@ type world struct {
 
 const worldTable = "items"
 
+// tableMade is when the table of a world with a frozen clock is made: so early that tests can change
+// its TTL once.
+var tableMade = epoch.Add(-2 * time.Hour)
+
 // withSort adds a sort key to the table.
 func withSort(w *world) { w.sorted = true }
 
@@ -98,8 +102,7 @@ func newWorld(t testing.TB, with ...func(*world)) *world {
 	for _, f := range with {
 		f(w)
 	}
-	// Two hours earlier, so that tests can change the TTL of the table once.
-	o := mayfly.Options{Start: epoch.Add(-2 * time.Hour), Frozen: true, Expiry: mayfly.ExpiryAWS, ExpiryDelay: "fixed:8784h"}
+	o := mayfly.Options{Start: tableMade, Frozen: true, Expiry: mayfly.ExpiryAWS, ExpiryDelay: "fixed:8784h"}
 	if w.running {
 		o.Start, o.Frozen = time.Time{}, false
 	} else {
