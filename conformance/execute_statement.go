@@ -22,6 +22,7 @@ var executeStatementChecks = []check{
 	{"CompositeIndex", selectCompositeIndex},
 	{"Capacity", selectCapacity},
 	{"SelectRefused", selectRefused},
+	{"Limits", statementLimits},
 	{"Insert", insertItem},
 	{"Update", updateByStatement},
 	{"UpdateSets", updateSetsByStatement},
@@ -253,7 +254,7 @@ func selectMegabyte(t *testing.T, e *Endpoint) {
 		tb.put(t, item("pk", pk, "sk", 1, "b", big), item("pk", pk, "sk", 2, "b", big))
 	}
 	const three = `SELECT pk FROM $T WHERE pk IN ['b', 'c', 'd']`
-	tb.execute(t, "", three).want(t, "Items", `[{"pk":{"S":"b"}},{"pk":{"S":"b"}},{"pk":{"S":"c"}},{"pk":{"S":"c"}}]`)
+	tb.execute(t, "", three).want(t, "Items", `[{"pk":{"S":"b"}},{"pk":{"S":"b"}},{"pk":{"S":"c"}}]`) // 1 MB of all partitions together
 	if got := tb.selected(t, "pk", 0, three); got != "b b c c d d" {
 		t.Errorf("three partitions: %q", got)
 	}
@@ -358,6 +359,40 @@ func selectRefused(t *testing.T, e *Endpoint) {
 	tb.refuseStatement(t, validation, "EXISTS can only be used in ExecuteTransaction write requests.", `EXISTS(SELECT * FROM $T WHERE pk = 'a' AND sk = 1)`)
 	tb.refuseStatement(t, validation, "Too many decomposed read operations for a given query.", `SELECT * FROM $T WHERE pk IN [`+numbered(51)+`]`)
 	tb.execute(t, "", `SELECT * FROM $T WHERE pk IN [`+numbered(50)+`]`).want(t, "Items", "[]")
+}
+
+// Statements have the limits of expressions: 300 operators and functions, 32 elements of a path.
+func statementLimits(t *testing.T, e *Endpoint) {
+	tb := newTable(t, e, "pk:S")
+	tb.put(t, item("pk", "a", "n", 1))
+	const tooMany, tooDeep = "The expression contains too many operators; operator count: 301", "The document path has too many nesting levels; nesting levels: 33"
+	anyOf := func(n int) string { return strings.Repeat("n=2 OR ", n-1) + "n=1" } // 2n-1 operators
+	tb.execute(t, "", `SELECT pk FROM $T WHERE `+anyOf(150)).want(t, "Items", `[{"pk":{"S":"a"}}]`)
+	path := func(n int) string { return "n" + strings.Repeat(".x", n-1) }
+	for _, text := range []string{
+		`SELECT * FROM $T WHERE ` + anyOf(151),
+		`SELECT * FROM $T WHERE ` + strings.Repeat("5=5 OR ", 1000) + "n=1",
+		`SELECT * FROM $T WHERE pk = 'a' AND (` + anyOf(151) + `)`,
+		`UPDATE $T SET n = 2 WHERE pk = 'a' AND (` + anyOf(151) + `)`,
+		`UPDATE $T SET n = n` + strings.Repeat("+1", 301) + ` WHERE pk = 'a'`,
+		`DELETE FROM $T WHERE pk = 'a' AND (` + anyOf(151) + `)`,
+	} {
+		tb.refuseStatement(t, validation, tooMany, text)
+	}
+	tb.execute(t, "", `SELECT `+path(32)+` FROM $T WHERE `+path(32)+` IS MISSING`)
+	for _, text := range []string{
+		`SELECT ` + path(33) + ` FROM $T WHERE pk = 'a'`,
+		`SELECT * FROM $T WHERE ` + path(33) + ` IS MISSING`,
+		`UPDATE $T SET ` + path(33) + ` = 1 WHERE pk = 'a'`,
+		`UPDATE $T SET n = ` + path(33) + ` WHERE pk = 'a'`,
+		`UPDATE $T REMOVE ` + path(33) + ` WHERE pk = 'a'`,
+		`DELETE FROM $T WHERE pk = 'a' AND ` + path(33) + ` = 1`,
+	} {
+		tb.refuseStatement(t, validation, tooDeep, text)
+	}
+	batch := tb.batch(t, "", tb.statement(`SELECT `+path(33)+` FROM $T WHERE pk = 'a'`))
+	batch.want(t, "Responses", `[{"Error":{"Code":"ValidationError","Message":"`+tooDeep+`"}}]`)
+	tb.wantStored(t, item("pk", "a"), item("pk", "a", "n", 1))
 }
 
 // numbered returns n different strings as literals.

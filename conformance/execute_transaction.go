@@ -88,6 +88,17 @@ func executeTransactionAllOrNone(t *testing.T, e *Endpoint) {
 	err = tb.executeTyped(t, false, `INSERT INTO $T VALUE {'pk': 'b'}`, `UPDATE $T SET n = 'x' + 1 WHERE n = 2`)
 	wantCanceled(t, err, "None", "ValidationError: Where clause does not contain a mandatory equality on all key attributes")
 	tb.wantStored(t, item("pk", "b"), nil)
+	executeTransactionFirstInvalid(t, tb)
+}
+
+// The first wrong key cancels the transaction. The statements after it have no reasons.
+func executeTransactionFirstInvalid(t *testing.T, tb *table) {
+	const wrongKind, fault = `UPDATE $T SET n = 2 WHERE pk = 1`, `UPDATE $T SET n = 'x' + 1 WHERE pk = 'c'`
+	const reason = "ValidationError: Key attribute's data type should match its data type in table's schema: Key pk"
+	wantCanceled(t, tb.executeTyped(t, false, wrongKind, wrongKind), reason, "None")
+	wantCanceled(t, tb.executeTyped(t, false, wrongKind, fault), reason, "None")
+	wantError(t, tb.executeTyped(t, false, fault, wrongKind), validation, "")
+	wantError(t, tb.executeTyped(t, false, wrongKind, `DELETE FROM "none-such-table" WHERE pk = 'a'`), notFound, "Requested resource not found")
 }
 
 // EXISTS checks a condition of an item that the transaction does not write.
@@ -107,6 +118,8 @@ func executeTransactionExists(t *testing.T, e *Endpoint) {
 	if err := tb.executeTyped(t, false, `EXISTS(SELECT * FROM $T WHERE pk = 'none' AND n IS MISSING)`); err != nil {
 		t.Error(err)
 	}
+	const order = "Variable reference zz in ORDER BY clause must be part of the primary key"
+	wantError(t, tb.executeTyped(t, false, `EXISTS(SELECT * FROM $T WHERE pk = 'a' AND n = 1 ORDER BY zz)`, insert), validation, "Validation failed in TransactStatements[0]: "+order)
 	const alone = "Validation failed in TransactStatements[0]: EXISTS() must contain a single item read with additional condition"
 	wantError(t, tb.executeTyped(t, false, `EXISTS(SELECT * FROM $T WHERE pk = 'a')`, insert), validation, alone)
 	wantError(t, tb.executeTyped(t, false, `EXISTS(SELECT * FROM $T WHERE n = 1)`, insert), validation, alone)
@@ -147,6 +160,7 @@ func executeTransactionRefused(t *testing.T, e *Endpoint) {
 		{`SELECT * FROM $T."byG" WHERE g = 'x'`, in0 + "Reads on indices are not supported within transactions."},
 		{`UPDATE $T SET n = 1 WHERE pk = 'a' RETURNING ALL NEW *`, in0 + "RETURNING clause is not supported in ExecuteTransaction."},
 		{`DELETE FROM $T WHERE pk = ?`, in0 + "Number of parameters in request and statement don't match."},
+		{`SELECT * FROM $T WHERE pk = 'a' ORDER BY zz`, in0 + "Variable reference zz in ORDER BY clause must be part of the primary key"},
 	} {
 		e.refuse(t, "ExecuteTransaction", list("TransactStatements", tb.statement(row.text))+"}", validation, row.message)
 	}

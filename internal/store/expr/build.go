@@ -7,7 +7,8 @@ import (
 // Builder makes expressions from parts instead of text, for languages with another syntax. Its results
 // are evaluated like those of a Session. The zero Builder is ready for use, for one request.
 //
-// Parts may be used in one expression only. The caller bounds the depth of what it builds.
+// Parts may be used in one expression only. The caller bounds the depth of parts; a condition
+// or an update is refused if it has more operators and functions, or longer paths, than one of text.
 type Builder struct{ values []dynamo.Value }
 
 // Part is an operand, or a condition.
@@ -61,8 +62,12 @@ func nodes(parts []Part) []*node {
 	return list
 }
 
-// Condition returns the condition that the part is, or the *dynamo.Error for its first bad operand.
+// Condition returns the condition that the part is, or the *dynamo.Error for a part that is too large,
+// or for its first bad operand.
 func (b *Builder) Condition(p Part) (*Condition, error) {
+	if err := checkBuilt(p.n); err != nil {
+		return nil, err
+	}
 	t := &conditionTree{root: p.n}
 	t.collect(p.n)
 	c := &Condition{tree: t, binding: binding{values: b.values}}
@@ -70,6 +75,38 @@ func (b *Builder) Condition(p Part) (*Condition, error) {
 		return nil, dynamo.Invalid(err.Error())
 	}
 	return c, nil
+}
+
+// checkBuilt applies the limits of an expression's text that are not about its length: first the number
+// of operators, then the lengths of paths.
+func checkBuilt(list ...*node) error {
+	operators, longest := 0, 0
+	for _, n := range list {
+		if operators += n.operators(); operators > maxOperators {
+			return dynamo.Invalid(problemOperators.Error())
+		}
+		n.eachPath(func(p path) { longest = max(longest, len(p)) })
+	}
+	return checkPathLength(longest)
+}
+
+func checkPathLength(n int) error {
+	if n > maxPath {
+		return dynamo.Invalid(problemPathDepth(n).Error())
+	}
+	return nil
+}
+
+// operators returns the number of operators and functions in the node, which may be nil.
+func (n *node) operators() int {
+	if n == nil || n.op == opPath || n.op == opValue {
+		return 0
+	}
+	sum := 1
+	for _, arg := range n.args {
+		sum += arg.operators()
+	}
+	return sum
 }
 
 // Assignment is one change of an update.
@@ -82,11 +119,16 @@ type Assignment struct {
 // Update returns an update with these changes, or the *dynamo.Error for the first bad one.
 func (b *Builder) Update(changes []Assignment) (*Update, error) {
 	t := &updateTree{actions: make([]action, len(changes))}
+	var built []*node
 	for i, c := range changes {
 		a := &t.actions[i]
 		a.section, _ = sectionNamed(c.Section)
 		a.path, a.value = newPath(c.Path), c.Value.n
 		t.paths = append(t.paths, a.path)
+		built = append(built, &node{op: opPath, path: a.path}, a.value)
+	}
+	if err := checkBuilt(built...); err != nil {
+		return nil, err
 	}
 	u := &Update{actions: t.actions, binding: binding{values: b.values}}
 	if err := u.check(t); err != nil {
@@ -102,13 +144,17 @@ type Column struct {
 }
 
 // Columns returns a projection that names the values at paths, unlike a ProjectionExpression, which
-// keeps them in the lists and maps around them. The names are different.
-func Columns(list []Column) *Projection {
+// keeps them in the lists and maps around them. The names are different. The error is the *dynamo.Error
+// for a path that is too long.
+func Columns(list []Column) (*Projection, error) {
 	p := &Projection{columns: make([]column, len(list))}
 	for i, c := range list {
+		if err := checkPathLength(len(c.Path)); err != nil {
+			return nil, err
+		}
 		p.columns[i] = column{newPath(c.Path), c.Name}
 	}
-	return p
+	return p, nil
 }
 
 // column is a Column with a path for evaluation.

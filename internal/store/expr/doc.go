@@ -28,6 +28,7 @@
 //
 // # Bounds
 //
-// A text has at most 4,096 bytes, which bounds the recursion of the parser. A text with more than
-// 300 operators and functions is refused, which bounds all later recursion.
+// A text has at most 4,096 bytes, which bounds the recursion of the parser. More than 300 operators and
+// functions are refused, in a text and in what a Builder makes, which bounds all later recursion and
+// the work for one item.
 package expr

@@ -153,7 +153,14 @@ func (s *Service) statementGet(st *statement, refusal string) (*transactGet, err
 	if len(others) > 0 || err != nil && key == nil && isMessage(err, msgWholeKey) {
 		return nil, invalid(refusal)
 	}
-	return &transactGet{ref: st.ref, item: key, projection: st.projection(), table: t}, err
+	if err == nil {
+		err = st.checkOrder(d.Key)
+	}
+	if err != nil {
+		return nil, err
+	}
+	projection, err := st.projection()
+	return &transactGet{ref: st.ref, item: key, projection: projection, table: t}, err
 }
 
 func isMessage(err error, message string) bool {

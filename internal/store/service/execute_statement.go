@@ -83,7 +83,10 @@ func (s *Service) bindSelect(st *statement) (*selecting, error) {
 	if err := st.checkIndexKey(d); err != nil {
 		return nil, err
 	}
-	sel := &selecting{st: st, page: page{table: t, desc: d, projection: st.projection()}}
+	sel := &selecting{st: st, page: page{table: t, desc: d}}
+	if sel.page.projection, err = st.projection(); err != nil {
+		return nil, err
+	}
 	index := Opt[string]{V: st.Index, Set: st.Index != ""}
 	if ix := d.Index(st.Index); index.Set && ix != nil && ix.Global && st.in.ConsistentRead.V {
 		return nil, invalid("Strongly consistent read is not supported on Global Secondary Indexes")
@@ -127,7 +130,7 @@ func (s *Service) executeSelect(ctx context.Context, st *statement, in *ExecuteS
 			out.NextToken = place.text(&in.StatementInput)
 			break
 		}
-		p, err := sel.read(ctx, s.engine, place, limit)
+		p, err := sel.read(ctx, s.engine, place, limit, bytes)
 		if err != nil {
 			return nil, err
 		}
@@ -152,10 +155,12 @@ func (s *Service) executeSelect(ctx context.Context, st *statement, in *ExecuteS
 	return out, nil
 }
 
-// read returns a page of one of the reads, from a place on. A read of one whole key ends the SELECT.
-func (sel *selecting) read(ctx context.Context, e *engine.Engine, at tokenPlace, limit int) (*page, error) {
+// read returns a page of one of the reads, from a place on. The reads before it have evaluated the spent
+// bytes of this answer. A read of one whole key ends the SELECT.
+func (sel *selecting) read(ctx context.Context, e *engine.Engine, at tokenPlace, limit, spent int) (*page, error) {
 	p := sel.page
 	r := sel.reads[at.read]
+	p.spent = spent
 	p.limit, p.filter, p.rng.Backward = max(limit, 0), r.filter, sel.backward
 	if r.hash != nil {
 		condition, err := expr.LegacyKeyCondition(r.terms)

@@ -121,8 +121,9 @@ func (s *Service) executeTransactWrites(ctx context.Context, list []*statement, 
 	return out, nil
 }
 
-// transactStatements returns the actions of the writes and checks. A wrong key cancels the
-// transaction, as wrong keys do in TransactWriteItems.
+// transactStatements returns the actions of the writes and checks. As in TransactWriteItems, the first
+// wrong key cancels the transaction, and the statements after it are examined no further than for
+// tables that do not exist.
 func (s *Service) transactStatements(list []*statement) ([]*action, error) {
 	actions := make([]*action, len(list))
 	errs := make([]error, len(list))
@@ -132,6 +133,9 @@ func (s *Service) transactStatements(list []*statement) ([]*action, error) {
 		if err != nil {
 			return nil, apiError(err, "")
 		}
+		if failed {
+			continue
+		}
 		item, others, err := st.subject(d)
 		switch {
 		case st.Verb == partiql.Exists && (len(others) == 0 || isMessage(err, msgWholeKey)):
@@ -140,7 +144,10 @@ func (s *Service) transactStatements(list []*statement) ([]*action, error) {
 			errs[i], failed = err, true
 			continue
 		}
-		if actions[i], err = st.action(d, item, others); err != nil {
+		if err = st.checkOrder(d.Key); err == nil {
+			actions[i], err = st.action(d, item, others)
+		}
+		if err != nil {
 			return nil, inTransaction(i, err)
 		}
 		size += item.Size()

@@ -32,6 +32,7 @@ type page struct {
 	fetch    bool
 	expired  Expired
 	limit    int // items evaluated; 0: no limit
+	spent    int // bytes that earlier pages of the same answer have evaluated
 	perBlock float64
 	// of a scan: the partitions of the table that a page from its beginning to its end visits; 0: not
 	// counted
@@ -87,7 +88,7 @@ func (p *page) visit(v *engine.View, entry dynamo.Item) (more bool, err error) {
 		}
 		p.keep(item)
 	}
-	if p.scanned == p.limit || p.bytes >= pageBytesMax {
+	if p.scanned == p.limit || p.spent+p.bytes >= pageBytesMax {
 		p.last = p.startKey(entry)
 		return false, nil
 	}

@@ -151,9 +151,9 @@ func steps(p partiql.Path) []expr.PathStep {
 }
 
 // projection returns the projection of a SELECT, or nil for *.
-func (s *statement) projection() *expr.Projection {
+func (s *statement) projection() (*expr.Projection, error) {
 	if s.Columns == nil {
-		return nil
+		return nil, nil
 	}
 	columns := make([]expr.Column, len(s.Columns))
 	for i, c := range s.Columns {

@@ -212,6 +212,16 @@ func (s *statement) sortCondition(attr engine.KeyAttr, c *partiql.Expr) (*expr.L
 	return of, nil
 }
 
+// checkOrder refuses ORDER BY with an attribute that is not of the key.
+func (s *statement) checkOrder(key engine.KeySchema) error {
+	for _, o := range s.Order {
+		if !key.Has(o.Attribute) {
+			return invalid("Variable reference " + o.Attribute + " in ORDER BY clause must be part of the primary key")
+		}
+	}
+	return nil
+}
+
 // order applies ORDER BY: the partitions by their keys, and each of them by the sort key.
 func (s *statement) order(sel *selection, key engine.KeySchema) (backward bool, err error) {
 	if len(s.Order) == 0 {
@@ -223,12 +233,12 @@ func (s *statement) order(sel *selection, key engine.KeySchema) (backward bool, 
 	case sel.scans():
 		return false, invalid("Must have at least one non-optional hash key condition in WHERE clause when using ORDER BY clause.")
 	}
+	if err := s.checkOrder(key); err != nil {
+		return false, err
+	}
 	byHash := false
 	for _, o := range s.Order {
-		switch {
-		case !key.Has(o.Attribute):
-			return false, invalid("Variable reference " + o.Attribute + " in ORDER BY clause must be part of the primary key")
-		case o.Attribute != key.Partition[0].Name:
+		if o.Attribute != key.Partition[0].Name {
 			backward = o.Descending
 			continue
 		}
