@@ -59,12 +59,14 @@ func batchStatementErrors(t *testing.T, e *Endpoint) {
 		tb.statement(`SELECT n FROM "none-such-table" WHERE pk = 'a'`),
 		tb.statement(`SLECT n`),
 		tb.statement(`SELECT n FROM $T WHERE pk = ?`),
+		tb.statement(`SELECT n FROM $T WHERE pk = 'a' ORDER BY zz`),
 		tb.statement(`SELECT n FROM $T WHERE pk = 'a'`))
 	reads.want(t, "Responses", `[`+strings.Join([]string{
 		fault("ValidationError", needsKey), fault("ValidationError", needsKey), fault("ValidationError", needsKey),
 		fault("ResourceNotFound", "Requested resource not found"),
 		fault("ValidationError", "Statement wasn't well formed, can't be processed: Expected data manipulation"),
 		fault("ValidationError", "Number of parameters in request and statement don't match."),
+		fault("ValidationError", "Variable reference zz in ORDER BY clause must be part of the primary key"),
 		`{"TableName":"` + tb.name + `","Item":{"n":{"N":"1"}}}`,
 	}, ",")+`]`)
 	failed := func(code, message string) string {
@@ -72,12 +74,14 @@ func batchStatementErrors(t *testing.T, e *Endpoint) {
 	}
 	writes := tb.batch(t, "",
 		tb.statement(`INSERT INTO $T VALUE {'pk': 'a'}`),
+		tb.statement(`UPDATE $T SET n = 2 WHERE pk = 'a' AND n = 5`),
 		tb.statement(`UPDATE $T SET n = 2 WHERE pk = 'a' AND n = 5`)+`,"ReturnValuesOnConditionCheckFailure":"ALL_OLD"`,
 		tb.statement(`DELETE FROM $T WHERE pk = 'a' RETURNING MODIFIED OLD *`),
 		tb.statement(`UPDATE $T SET n = 2 WHERE n = 1`),
 		tb.statement(`UPDATE $T SET n = 2 WHERE pk = 'a'`))
 	writes.want(t, "Responses", `[`+strings.Join([]string{
 		failed("DuplicateItem", "Duplicate primary key exists in table"), failed("ConditionalCheckFailed", "The conditional request failed"),
+		`{"TableName":"` + tb.name + `","Error":{"Code":"ConditionalCheckFailed","Message":"The conditional request failed","Item":{"pk":{"S":"a"},"n":{"N":"1"}}}}`,
 		fault("ValidationError", "Invalid returning clause: RETURNING MODIFIED OLD *. Only RETURNING ALL OLD * is allowed in DELETE statements."),
 		fault("ValidationError", "Where clause does not contain a mandatory equality on all key attributes"),
 		`{"TableName":"` + tb.name + `"}`,

@@ -23,6 +23,7 @@ func encodeStatementResponse(w *writer, r *service.StatementResponse) {
 		w.name("Error").beginObject()
 		w.name("Code").text(r.Code)
 		w.optionalText("Message", r.Message)
+		w.optionalItem("Item", r.FailedItem)
 		w.endObject()
 	}
 	w.optionalText("TableName", r.TableName)

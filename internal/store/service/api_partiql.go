@@ -59,8 +59,9 @@ type BatchExecuteStatementOutput struct {
 
 // StatementResponse is the answer to one statement of a batch.
 type StatementResponse struct {
-	Code, Message string // of the error; empty: none
-	TableName     string // empty: the statement was refused before it reached its table
+	Code, Message string      // of the error; empty: none
+	FailedItem    dynamo.Item // that failed the condition, in the error
+	TableName     string      // empty: the statement was refused before it reached its table
 	Item          dynamo.Item
 }
 

@@ -13,7 +13,9 @@ import (
 const batchStatementsMax = 25
 
 // BatchExecuteStatement executes up to 25 statements, each by itself: either reads or writes, of one
-// item each. The fault of a statement is a part of the answer.
+// item each. The fault of a statement is a part of the answer. It contains the item that failed a
+// condition if ReturnValuesOnConditionCheckFailure asks for it, as the API's reference says; a test suite
+// that was recorded against the service first contradicted it, and was corrected by a later recording.
 func (s *Service) BatchExecuteStatement(ctx context.Context, in *BatchExecuteStatementInput) (*BatchExecuteStatementOutput, error) {
 	if err := batchStatementsShape(in); err != nil {
 		return nil, err
@@ -97,7 +99,6 @@ func (s *Service) executeInBatch(ctx context.Context, b *batchStatement, expired
 	if err != nil {
 		return err
 	}
-	a.returnOnFail = false // a batch does not return items of failed conditions
 	b.ran = true
 	out, err := s.writeOne(ctx, a, string(b.Returning), string(used.mode), "")
 	if err != nil {
@@ -181,6 +182,6 @@ func (b *batchStatement) respond(to *StatementResponse) error {
 	if !errors.As(b.err, &api) {
 		return b.err
 	}
-	to.Code, to.Message = batchCode(api.Code), api.Message
+	to.Code, to.Message, to.FailedItem = batchCode(api.Code), api.Message, api.Item
 	return nil
 }
