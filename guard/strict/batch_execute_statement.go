@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 	"github.com/mayflydb/mayfly/internal/store/partiql"
@@ -49,20 +50,23 @@ func (c *call) batchExecuteStatement(ctx context.Context) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	var a answer
-	var out object
-	for len(places) > 0 || out == nil {
+	for len(places) > 0 || b.out == nil {
 		part := places
 		if !together {
 			part = places[:1]
 		}
-		if a, out, err = b.execute(ctx, part); err != nil || out == nil {
-			return a, err
+		if err := b.execute(ctx, part); err != nil {
+			refusal, ok := b.refusalOf(err)
+			if !ok || b.out == nil {
+				return answer{}, err
+			}
+			b.refuse(part, refusal)
 		}
 		places = places[len(part):]
 	}
-	out[memberResponses] = listBytes(b.responses)
-	return a.with(out.bytes()), nil
+	b.out[memberResponses] = listBytes(b.responses)
+	b.consumed.put(b.out)
+	return b.last.with(b.out.bytes()), nil
 }
 
 // statementBatch is a BatchExecuteStatement.
@@ -71,6 +75,10 @@ type statementBatch struct {
 	list       []object     // of the request
 	statements []*statement // nil: passed unchanged
 	responses  []object     // of the answer
+	consumed   consumed     // by all that was sent
+	// the endpoint's last answer; out is nil before the first
+	last answer
+	out  object
 }
 
 // together reports whether the statements can be sent in one batch: whether none of those that may be
@@ -114,9 +122,9 @@ func (b *statementBatch) mixed() bool {
 	return reads && writes
 }
 
-// execute sends some statements in a batch, and stores the responses to them. out is nil if the endpoint
-// refuses the batch.
-func (b *statementBatch) execute(ctx context.Context, places []int) (a answer, out object, err error) {
+// execute sends some statements in a batch, and stores the responses to them. The error is a *refused if
+// the endpoint refuses the batch.
+func (b *statementBatch) execute(ctx context.Context, places []int) error {
 	sent := make([]object, len(places))
 	for i, at := range places {
 		sent[i] = b.list[at]
@@ -124,54 +132,110 @@ func (b *statementBatch) execute(ctx context.Context, places []int) (a answer, o
 			sent[i] = s.at(b.at)
 		}
 	}
-	a, out, err = b.read(ctx, b.operation, b.in.with(memberStatements, listBytes(sent)).bytes())
-	if err != nil || out == nil {
-		return a, nil, err
+	a, out, answers, err := b.sendStatements(ctx, sent)
+	if err != nil {
+		return err
 	}
-	answers, err := partList(out[memberResponses])
-	if err != nil || len(answers) != len(sent) {
-		return a, nil, errUnreadable
-	}
+	b.last, b.out = a, out
 	for i, response := range answers {
 		at := places[i]
 		if s := b.statements[at]; s != nil {
-			if response, err = b.showInBatch(ctx, s, response, a.header.Get(headerDate)); err != nil {
-				return a, nil, err
+			response, err = b.showInBatch(ctx, s, response, a.header.Get(headerDate))
+			if refusal, ok := b.refusalOf(err); ok {
+				b.refuse(places[i:i+1], refusal)
+				continue
+			}
+			if err != nil {
+				return err
 			}
 		}
 		b.responses[at] = response
 	}
-	return a, out, nil
+	return nil
+}
+
+// sendStatements sends statements with the other members of the request, and counts their capacity.
+func (b *statementBatch) sendStatements(ctx context.Context, list []object) (a answer, out object, answers []object, err error) {
+	a, out, err = b.read(ctx, b.operation, b.in.with(memberStatements, listBytes(list)).bytes())
+	switch {
+	case err != nil:
+		return a, nil, nil, err
+	case out == nil:
+		return a, nil, nil, &refused{a}
+	}
+	answers, err = partList(out[memberResponses])
+	if err == nil && len(answers) != len(list) {
+		err = errUnreadable
+	}
+	if err == nil {
+		err = b.consumed.add(out)
+	}
+	return a, out, answers, err
+}
+
+// refusalOf returns the answer that an error stands for. ok is false if there is none: the endpoint did
+// not answer.
+func (b *statementBatch) refusalOf(err error) (a answer, ok bool) {
+	var instead *refused
+	var wrong *dynamo.Error
+	switch {
+	case errors.Is(err, errUnreadable):
+		return unreadable(b.operation), true
+	case errors.As(err, &instead):
+		return instead.answer, true
+	case errors.As(err, &wrong):
+		return refuse(wrong), true
+	}
+	return a, false
+}
+
+// refuse makes a refusal the responses to some statements, as a batch has it, since others have been
+// executed already: their responses must not be lost.
+func (b *statementBatch) refuse(places []int, a answer) {
+	body, _ := readObject(a.body)
+	fault := object{"Code": quoted(batchCode(a.code())), "Message": quoted(body.text("message") + body.text("Message"))}
+	for _, at := range places {
+		b.responses[at] = object{"Error": fault.bytes()}
+		if s := b.statements[at]; s != nil {
+			b.responses[at]["TableName"] = quoted(tableName(s.Table))
+		}
+	}
+}
+
+// batchCode returns the code of an operation's error in the answers of a batch.
+func batchCode(code dynamo.Code) string {
+	switch code {
+	case dynamo.CodeValidation:
+		return "ValidationError"
+	case dynamo.CodeThrottling:
+		return "ThrottlingError"
+	case dynamo.CodeInternal, dynamo.CodeUnavailable, "":
+		return string(dynamo.CodeInternal)
+	}
+	return strings.TrimSuffix(string(code), "Exception")
 }
 
 // showInBatch changes the endpoint's answer to one statement into the caller's. It repeats a statement
 // that met an expired item.
-func (c *call) showInBatch(ctx context.Context, s *statement, response object, date string) (object, error) {
+func (b *statementBatch) showInBatch(ctx context.Context, s *statement, response object, date string) (object, error) {
 	for range attemptsMax {
 		fault, err := response.part("Error")
 		if err != nil {
 			return nil, err
 		}
 		if !s.repeats(fault.text("Code")) {
-			return response, s.showResponse(c.at, response, fault)
+			return response, s.showResponse(b.at, response, fault)
 		}
-		again, err := c.clearFor(ctx, s, nil, date)
+		again, err := b.clearFor(ctx, s, nil, date)
 		if err != nil {
 			return nil, err
 		}
 		if !again {
-			return response, s.showResponse(c.at, response, fault)
+			return response, s.showResponse(b.at, response, fault)
 		}
-		a, out, err := c.read(ctx, c.operation, object{memberStatements: listBytes([]object{s.at(c.at)})}.bytes())
-		switch {
-		case err != nil:
+		a, _, list, err := b.sendStatements(ctx, []object{s.at(b.at)})
+		if err != nil {
 			return nil, err
-		case out == nil:
-			return nil, &refused{a}
-		}
-		list, err := partList(out[memberResponses])
-		if err != nil || len(list) != 1 {
-			return nil, errUnreadable
 		}
 		response, date = list[0], a.header.Get(headerDate)
 	}
