@@ -203,6 +203,8 @@ func TestProxyRefusals(t *testing.T) {
 		{"one in a batch", "DynamoDB_20120810.BatchExecuteStatement", strings.NewReader(`{"Statements":[{"Statement":"SELECT FROM plain"}]}`), nil, 200, `{"Code":"ValidationError","Message":"Statement wasn't`},
 		{"too many in a batch", "DynamoDB_20120810.BatchExecuteStatement", strings.NewReader(`{"Statements":[` + strings.Repeat(`{"Statement":"UPDATE plain SET a=1 WHERE pk='p'"},`, 25) + `{"Statement":"UPDATE plain SET a=1 WHERE pk='p'"}]}`), nil, 400, "length less than or equal to 25"},
 		{"one in a transaction", "DynamoDB_20120810.ExecuteTransaction", strings.NewReader(`{"TransactStatements":[{"Statement":"DELETE plain"}]}`), nil, 400, "failed in TransactStatements[0]: Statement wasn't"},
+		{"a comment that ends at a carriage return", "DynamoDB_20120810.ExecuteStatement", strings.NewReader(`{"Statement":"SELECT * FROM --\r other --\n WHERE plain = 1"}`), nil, 400, "end the comments of a statement with a line feed"},
+		{"one that names two tables", "DynamoDB_20120810.ExecuteStatement", strings.NewReader(`{"Statement":"SELECT * FROM --\r plain --\n other"}`), nil, 400, "Aliasing is not supported"},
 		{"one elsewhere", "DynamoDB_20120810.ExecuteStatement", strings.NewReader(`{"Statement":"SELECT FROM other"}`), nil, 400, "Unexpected keyword"},
 		{"another value under the attribute's name", "DynamoDB_20120810.ExecuteStatement", strings.NewReader(`{"Statement":"SELECT m.ttl FROM plain"}`), nil, 400, "must not give the name ttl to the value"},
 		{"a part of the attribute", "DynamoDB_20120810.GetItem", strings.NewReader(`{"TableName":"plain","Key":{"pk":{"S":"p"}},"ProjectionExpression":"a.b, t.x","ExpressionAttributeNames":{"#t":"ttl"}}`),

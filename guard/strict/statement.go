@@ -41,7 +41,7 @@ type statement struct {
 // readStatement reads the statement of a request, or of the element of a list at path. It returns nil
 // for a statement that must be passed unchanged: about a table that is not guarded, or without text,
 // which the endpoint refuses. The error is a *dynamo.Error for a statement that cannot be read, and may
-// be about a guarded table.
+// be about a guarded table, or that the endpoint may read otherwise.
 func (c *call) readStatement(ctx context.Context, in object, path string) (*statement, error) {
 	text := in.text(memberStatement)
 	if text == "" {
@@ -57,6 +57,9 @@ func (c *call) readStatement(ctx context.Context, in object, path string) (*stat
 				strconv.Itoa(partiql.MaxLength))
 		}
 		return nil, err
+	}
+	if _, may := c.guardsAny(text); may && parsed.EndsAtReturn {
+		return nil, dynamo.Invalid("strict reads: end the comments of a statement with a line feed; not every endpoint ends them at a carriage return")
 	}
 	attribute, err := c.attributeOf(ctx, parsed.Table)
 	if err != nil || attribute == "" {

@@ -49,6 +49,30 @@ func lex(text string) (tokens []token, ok bool) {
 	}
 }
 
+// endsAtReturn reports whether a comment between two tokens ends at a carriage return that no line feed
+// follows.
+func endsAtReturn(between string) bool {
+	for at := 0; at < len(between); {
+		tail := between[at:]
+		switch {
+		case strings.HasPrefix(tail, "--"):
+			n := strings.IndexAny(tail, "\r\n")
+			if n < 0 {
+				return false
+			}
+			if tail[n] == '\r' && !strings.HasPrefix(tail[n+1:], "\n") {
+				return true
+			}
+			at += n
+		case strings.HasPrefix(tail, "/*"):
+			at += strings.Index(tail[2:], "*/") + 4
+		default:
+			at++
+		}
+	}
+	return false
+}
+
 // skipBlanks returns the position after blanks and comments. An unclosed comment is not ok.
 func skipBlanks(text string, at int) (to int, ok bool) {
 	for at < len(text) {
@@ -57,7 +81,7 @@ func skipBlanks(text string, at int) (to int, ok bool) {
 		case strings.IndexByte(" \t\r\n\f\v", tail[0]) >= 0:
 			at++
 		case strings.HasPrefix(tail, "--"):
-			n := strings.IndexByte(tail, '\n')
+			n := strings.IndexAny(tail, "\r\n")
 			if n < 0 {
 				return len(text), true
 			}

@@ -21,6 +21,11 @@ func Parse(text string) (*Statement, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
+	from := 0
+	for _, t := range tokens {
+		p.s.EndsAtReturn = p.s.EndsAtReturn || endsAtReturn(text[from:t.from])
+		from = t.to
+	}
 	return p.s, nil
 }
 

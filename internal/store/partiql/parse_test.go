@@ -101,6 +101,9 @@ func TestParse(t *testing.T) {
 		{`SELECT * FROM t WHERE Begins_With("a", 'x''y') AND SIZE(a.b) > 3`, `SELECT t where (AND begins_with(a,{"S":"x'y"}) (> size(a.b) {"N":"3"}))`},
 		{`SELECT * FROM t WHERE attribute_exists(a) = true`, `SELECT t where (= attribute_exists(a) {"BOOL":true})`},
 		{"SELECT * -- all\nFROM t /* here\n */ WHERE a = 'x -- y' ORDER BY sk DESC, pk asc", `SELECT t where (= a {"S":"x -- y"}) by sk true by pk false`},
+		{"SELECT * FROM --\r guarded --\n other", "!Aliasing is not supported"},
+		{"SELECT * FROM --\r guarded --\n", `SELECT guarded`},
+		{"SELECT * FROM --\r\n guarded -- x", `SELECT guarded`},
 		{`SELECT * FROM t WHERE a = -.5e1 OR a = 7.31E+6`, `SELECT t where (OR (= a {"N":"-5"}) (= a {"N":"7310000"}))`},
 		{`SELECT * FROM t WHERE a=<<1,2>>`, `SELECT t where (= a {"NS":["1","2"]})`},
 		{`INSERT INTO t VALUE {'pk': 'a', 'l': [1, {'x': ?}], 's': <<'b', 'a'>>, 'n': NULL, 'b': false, 'gone': missing, 'e': [], 'm': {}}`,
@@ -248,12 +251,33 @@ func TestSpans(t *testing.T) {
 	}
 }
 
+// A comment that ends at a carriage return alone is marked, and nothing else is.
+func TestEndsAtReturn(t *testing.T) {
+	for text, want := range map[string]bool{
+		"SELECT * FROM --\r t":                     true,
+		"SELECT * FROM t -- x\n-- y\r":             true,
+		"--\rSELECT * FROM t":                      true,
+		"SELECT * FROM --\r\n t -- x\n":            false,
+		"SELECT\r*\rFROM t /* -- \r */ -- x":       false,
+		"SELECT * FROM t WHERE a = '-- \r'":        false,
+		"SELECT \"-- \r\" FROM t /* \r */ -- /*\n": false,
+	} {
+		s, err := partiql.Parse(text)
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+		} else if s.EndsAtReturn != want {
+			t.Errorf("%q: %t, want %t", text, s.EndsAtReturn, want)
+		}
+	}
+}
+
 // FuzzParse shows that no text makes the parser panic, and that the places of parts are in the text.
 func FuzzParse(f *testing.F) {
 	f.Add(`SELECT a, b[0]."c" FROM "t"."i" WHERE a = 1 AND NOT (b IN [1, ?] OR c BETWEEN 'x' AND ?) ORDER BY a DESC;`)
 	f.Add(`UPDATE t SET a = set_add(a, <<'x'>>) SET b = b + 1 REMOVE c['d'] WHERE pk = ? RETURNING MODIFIED NEW *`)
 	f.Add(`INSERT INTO t VALUE {'pk': -1.5e3, 'm': {'x': [<<?>>, NULL, MISSING, true]}}`)
 	f.Add("EXISTS(SELECT * FROM t WHERE pk IS NOT MISSING) -- x\n/* y */")
+	f.Add("SELECT * FROM --\r guarded --\n other")
 	f.Add(`FROM t WHERE a IS DOUBLE PRECISION SET a = list_append(b, ?)`)
 	f.Fuzz(func(t *testing.T, text string) {
 		s, err := partiql.Parse(text)

@@ -32,6 +32,10 @@ type Statement struct {
 	Returning  Returning // of an UPDATE or DELETE
 	Parameters int       // the number of ? in the text
 
+	// A comment ends at a carriage return without a line feed: a reader that knows only line feeds as
+	// the ends of comments finds another statement in the text.
+	EndsAtReturn bool
+
 	// The places of parts in Text. ColumnsAt is empty for other statements than SELECT. WhereAt is the
 	// condition without its keyword; if there is none, it is empty and lies where a clause could stand.
 	ColumnsAt, TableAt, WhereAt, ReturningAt Span
