@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"maps"
+	"math"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,6 +27,9 @@ import (
 //
 // So a table below half of the limit never reads more than the properties of its files, once for
 // some gigabytes of growth. The factor two covers what files record otherwise than DynamoDB counts.
+// Files also hold overwritten and deleted values until compactions drop them, so a large table and its
+// large buckets are looked at again after each eighth of the limit in growth. One write looks, and the
+// others go on.
 // A measured collection is exact: its stripe is locked from the decision to the commit, and the reaper
 // and backfills count what they remove. After a restart everything begins anew.
 type collections struct {
@@ -32,8 +37,12 @@ type collections struct {
 	spare    atomic.Int64 // what the whole table can gain; used up: look at the bucket
 	measured atomic.Int64 // the length of sizes
 
+	// looking is held by a look at files, which can take long in a large table. It is taken before mu.
+	looking sync.Mutex
+
 	mu      sync.Mutex
 	large   bool             // the whole table may reach the limit
+	unseen  int64            // of a large table: the growth until the next look at it
 	buckets map[uint32]int64 // what each bucket looked at can gain; bucketLarge: it may reach the limit
 	sizes   map[string]int64 // of measured collections, by hash and partition key
 }
@@ -42,7 +51,8 @@ const (
 	collectionBytesMax = 10 << 30 // Amazon's limit
 	bucketBits         = 12
 	bucketLarge        = -1 << 62
-	measuredMax        = 10_000 // collections; a further one drops the others, which are then measured again
+	measuredMax        = 10_000 // collections; a further one drops a small one, which is then measured again
+	looksPerLimit      = 8      // a large table is looked at again after this part of the limit
 )
 
 // newCollections returns nil for a table without local indexes, which has no limit. A table gets its
@@ -183,38 +193,87 @@ func (c *collections) fits(e *Engine, d *TableDesc, key Key, growth int64) (bool
 
 // ruledOut reports whether the files show that the collection stays below the limit.
 func (c *collections) ruledOut(e *Engine, d *TableDesc, key Key, growth int64) (bool, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.large {
-		if c.spare.Add(-growth) >= 0 {
-			return true, nil // another write has just looked
-		}
-		spare, err := c.gain(e, growth, tableSpans(d)...)
-		if err != nil {
-			return false, err
-		}
-		if spare >= 0 {
-			c.spare.Store(spare)
-			return true, nil
-		}
-		c.large = true
+	if small, err := c.tableRuledOut(e, d, growth); small || err != nil {
+		return small, err
 	}
-	bucket := key.hash() >> (32 - bucketBits)
-	spare, known := c.buckets[bucket]
-	if spare == bucketLarge {
+	return c.bucketRuledOut(e, d, key.hash()>>(32-bucketBits), growth)
+}
+
+// tableRuledOut looks at the files of the whole table, unless they have lately shown that it is large.
+func (c *collections) tableRuledOut(e *Engine, d *TableDesc, growth int64) (bool, error) {
+	c.mu.Lock()
+	was := c.large
+	if c.unseen -= growth; was && c.unseen >= 0 {
+		c.mu.Unlock()
 		return false, nil
 	}
-	if spare -= growth; !known || spare < 0 {
-		var err error
-		if spare, err = c.gain(e, growth, bucketSpans(d, bucket)...); err != nil {
-			return false, err
-		}
+	c.unseen = c.limit / looksPerLimit // other writes do not wait for this look at a large table
+	c.mu.Unlock()
+
+	c.looking.Lock()
+	defer c.looking.Unlock()
+	if c.spare.Add(-growth) >= 0 {
+		return true, nil // another write has just looked
+	}
+	c.mu.Lock()
+	seen := c.large && !was
+	c.mu.Unlock()
+	if seen {
+		return false, nil
+	}
+	spare, err := c.gain(e, growth, tableSpans(d)...)
+	if err != nil {
+		return false, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.large = spare < 0; c.large {
+		maps.DeleteFunc(c.buckets, func(_ uint32, spare int64) bool { return spare == bucketLarge })
+		return false, nil
+	}
+	clear(c.buckets) // their numbers do not shrink while the table's does
+	c.spare.Store(spare)
+	return true, nil
+}
+
+// bucketRuledOut takes the growth from what the bucket can gain. It looks at the files of the bucket if
+// that is used up.
+func (c *collections) bucketRuledOut(e *Engine, d *TableDesc, bucket uint32, growth int64) (bool, error) {
+	if fits, known := c.takeFromBucket(bucket, growth); known {
+		return fits, nil
+	}
+	c.looking.Lock()
+	defer c.looking.Unlock()
+	if fits, known := c.takeFromBucket(bucket, growth); known {
+		return fits, nil // another write has just looked
+	}
+	spare, err := c.gain(e, growth, bucketSpans(d, bucket)...)
+	if err != nil {
+		return false, err
 	}
 	if spare < 0 {
 		spare = bucketLarge
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.buckets[bucket] = spare
 	return spare != bucketLarge, nil
+}
+
+// takeFromBucket reports whether a bucket can gain the growth, and takes it. known is false if that
+// needs a look at its files.
+func (c *collections) takeFromBucket(bucket uint32, growth int64) (fits, known bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	spare, looked := c.buckets[bucket]
+	switch {
+	case spare == bucketLarge:
+		return false, true
+	case !looked || spare < growth:
+		return false, false
+	}
+	c.buckets[bucket] = spare - growth
+	return true, true
 }
 
 // gain returns what the spans can gain behind a write until a collection in them can reach half of
@@ -239,11 +298,26 @@ func (c *collections) size(e *Engine, d *TableDesc, key Key) (int64, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.sizes) >= measuredMax {
-		clear(c.sizes)
+		c.dropSmall()
 	}
 	c.sizes[strings.Clone(key.collection())] = size
 	c.measured.Store(int64(len(c.sizes)))
 	return size, nil
+}
+
+// dropSmall drops the smallest of some measured collections, which is soon measured again if need be. The
+// largest one is never the smallest of several.
+func (c *collections) dropSmall() {
+	smallest, least, seen := "", int64(math.MaxInt64), 0
+	for part, size := range c.sizes { // in random order
+		if size < least {
+			smallest, least = part, size
+		}
+		if seen++; seen == 16 {
+			break
+		}
+	}
+	delete(c.sizes, smallest)
 }
 
 // measure adds up the sizes of all entries of a collection, expired ones that are still stored

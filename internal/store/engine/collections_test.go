@@ -196,7 +196,7 @@ func TestCollectionsByBucket(t *testing.T) {
 	d := openMemory(t, limited(32<<20))
 	tab := d.table("events", localIndexes)
 	c := tab.collections
-	c.large = true
+	c.large, c.unseen = true, 1<<40
 	first := item("pk", "a", "sk", 1, "pad", strings.Repeat("x", 1000))
 	d.put(tab, first)
 	if len(c.buckets) != 1 || len(c.sizes) != 0 {
@@ -441,16 +441,72 @@ func TestCollectionsBesideWriters(t *testing.T) {
 	}
 }
 
-// The sizes in memory are bounded: a further collection drops the others.
+// A large table is looked at again after an eighth of the limit. If its files have shrunk, it is small
+// again; otherwise its large buckets are looked at again too.
+func TestCollectionsLookAgain(t *testing.T) {
+	d := openMemory(t, limited(32<<20))
+	tab := d.table("events", localIndexes)
+	c := tab.collections
+	put := func(sk int) { d.put(tab, item("pk", "a", "sk", sk, "pad", strings.Repeat("x", 1000))) }
+	bucket := keyOf(t, tab, item("pk", "a", "sk", 1)).hash() >> (32 - bucketBits)
+	other := bucket ^ 1
+	c.large, c.unseen, c.buckets[bucket], c.buckets[other] = true, 1500, bucketLarge, 5
+	put(1)
+	if !c.large || len(c.sizes) != 1 || c.buckets[bucket] != bucketLarge {
+		t.Errorf("before the next look: large %t, %d measured, bucket %d", c.large, len(c.sizes), c.buckets[bucket])
+	}
+	put(2)
+	if c.large || len(c.buckets) != 0 || c.spare.Load() < c.limit/4 {
+		t.Errorf("after the next look: large %t, %d buckets, spare %d", c.large, len(c.buckets), c.spare.Load())
+	}
+	d.wantMeasured(tab)
+
+	c.limit = 100_000 // less than the room of a memtable
+	c.spare.Store(0)
+	c.large, c.unseen, c.buckets[bucket], c.buckets[other] = true, 0, bucketLarge, bucketLarge
+	put(3)
+	_, kept := c.buckets[other]
+	if !c.large || kept || c.buckets[bucket] != bucketLarge {
+		t.Errorf("still large: large %t, bucket %d, another large one kept %t", c.large, c.buckets[bucket], kept)
+	}
+	d.wantMeasured(tab)
+}
+
+// Writes that need no look at files do not wait for one.
+func TestCollectionsBesideLook(t *testing.T) {
+	d := openMemory(t, limited(32<<20))
+	tab := d.table("events", localIndexes)
+	c := tab.collections
+	it := item("pk", "a", "sk", 1)
+	key := keyOf(t, tab, it)
+	c.large, c.unseen = true, 1<<40
+	c.buckets[key.hash()>>(32-bucketBits)] = 1 << 20
+	c.looking.Lock()
+	defer c.looking.Unlock()
+	d.put(tab, it)
+	if _, most, ok := tab.CollectionBytes(key); !ok || most == 0 {
+		t.Errorf("at most %d bytes, %t", most, ok)
+	}
+}
+
+// The sizes in memory are bounded: a further collection drops a small one, never the largest.
 func TestCollectionsForget(t *testing.T) {
 	d := openMemory(t, limited(100))
 	tab := d.table("events", localIndexes)
+	large := keyOf(t, tab, item("pk", "large", "sk", 1))
+	tab.collections.sizes[large.collection()] = 90
 	for i := range measuredMax + 5 {
 		if _, err := tab.collections.size(d.Engine, tab.Desc(), keyOf(t, tab, item("pk", fmt.Sprint(i), "sk", 1))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if n := len(tab.collections.sizes); n != 5 || tab.collections.measured.Load() != 5 {
+	if n := len(tab.collections.sizes); n != measuredMax || tab.collections.measured.Load() != measuredMax {
 		t.Errorf("%d sizes", n)
+	}
+	if tab.collections.sizes[large.collection()] != 90 {
+		t.Error("the largest collection was dropped")
+	}
+	if _, known := tab.collections.sizes[keyOf(t, tab, item("pk", fmt.Sprint(measuredMax+4), "sk", 1)).collection()]; !known {
+		t.Error("the last collection was not kept")
 	}
 }
