@@ -74,6 +74,8 @@ func tagRefused(t *testing.T, e *Endpoint) {
 	long := strings.Repeat("k", 129)
 	e.refuse(t, "TagResource", arn+`"Tags":[{"Key":"`+long+`","Value":"1"}]}`, validation,
 		"1 validation error detected: Value '"+long+"' at 'tags.1.member.key' failed to satisfy constraint: Member must have length less than or equal to 128")
+	e.refuse(t, "UntagResource", arn+`"TagKeys":["a","","`+long+`"]}`, validation,
+		"2 validation errors detected: Value '' at 'tagKeys.2.member' failed to satisfy constraint: Member must have length greater than or equal to 1; Value '"+long+"' at 'tagKeys.3.member' failed to satisfy constraint: Member must have length less than or equal to 128")
 	tb.wantTags(t, map[string]string{})
 }
 

@@ -46,7 +46,7 @@ func restoreMembers(d *decoder, in *service.RestoreTableInput) members {
 		}},
 		{"ProvisionedThroughputOverride", &in.Throughput},
 		{"OnDemandThroughputOverride", &in.OnDemand},
-		{"SSESpecificationOverride", func() { in.SSEEnabled = d.sseEnabled() }},
+		{"SSESpecificationOverride", d.encryption(&in.SSEEnabled, &in.SSEType)},
 	}
 }
 

@@ -73,7 +73,7 @@ func decodeTableCreation(d *decoder, in *service.CreateTableInput) {
 		{"BillingMode", &in.BillingMode},
 		{"ProvisionedThroughput", &in.Throughput},
 		{"OnDemandThroughput", &in.OnDemand},
-		{"SSESpecification", func() { in.SSEEnabled = d.sseEnabled() }},
+		{"SSESpecification", d.encryption(&in.SSEEnabled, &in.SSEType)},
 	})
 }
 

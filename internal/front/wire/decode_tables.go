@@ -38,7 +38,7 @@ func decodeCreateTable(d *decoder, in *service.CreateTableInput) {
 		{"ResourcePolicy", func() { in.Policy = d.resourcePolicy() }},
 		{"TableClass", &in.TableClass},
 		{"DeletionProtectionEnabled", &in.DeletionProtection},
-		{"SSESpecification", func() { in.SSEEnabled = d.sseEnabled() }},
+		{"SSESpecification", d.encryption(&in.SSEEnabled, &in.SSEType)},
 		{"WarmThroughput", &in.Warm},
 	}, unsupported(d, &in.OtherMembers, "VectorIndexes", "GlobalTableSourceArn", "GlobalTableSettingsReplicationMode")...)
 }
@@ -54,7 +54,7 @@ func decodeUpdateTable(d *decoder, in *service.UpdateTableInput) {
 		{"GlobalSecondaryIndexUpdates", &in.GlobalUpdates},
 		{"TableClass", &in.TableClass},
 		{"DeletionProtectionEnabled", &in.DeletionProtection},
-		{"SSESpecification", func() { in.SSEEnabled = d.sseEnabled() }},
+		{"SSESpecification", d.encryption(&in.SSEEnabled, &in.SSEType)},
 		{"WarmThroughput", &in.Warm},
 		{"ReplicaUpdates", func() { in.Replicas.Updates = structs(d, "ReplicationGroupUpdate", decodeReplicaUpdate) }},
 		{"MultiRegionConsistency", &in.Replicas.Consistency},
@@ -141,14 +141,14 @@ func decodeStreamSpec(d *decoder, s *service.StreamSpec) {
 	d.read(members{{"StreamEnabled", &s.Enabled}, {"StreamViewType", &s.ViewType}})
 }
 
-// sseEnabled reads SSESpecification. Only its Enabled is used; of the other members, the types are
-// checked.
-func (d *decoder) sseEnabled() (enabled service.Opt[bool]) {
-	if d.Struct("SSESpecification") {
-		var ignored service.Opt[string]
-		d.read(members{{"Enabled", &enabled}, {"SSEType", &ignored}, {"KMSMasterKeyId", &ignored}})
+// encryption returns a function that reads an SSESpecification. Of the key's ID, only the type is checked.
+func (d *decoder) encryption(enabled *service.Opt[bool], kind *service.Opt[string]) func() {
+	return func() {
+		if d.Struct("SSESpecification") {
+			var ignored service.Opt[string]
+			d.read(members{{"Enabled", enabled}, {"SSEType", kind}, {"KMSMasterKeyId", &ignored}})
+		}
 	}
-	return enabled
 }
 
 func decodeIndexUpdate(d *decoder, u *service.IndexUpdate) {

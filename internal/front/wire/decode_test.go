@@ -261,7 +261,7 @@ func TestDecodeCreateTable(t *testing.T) {
 				Throughput: &service.Throughput{Read: service.Some[int64](1)}, OnDemand: &service.OnDemandThroughput{MaxRead: service.Some[int64](-1)}, Warm: &service.WarmThroughput{Read: service.Some[int64](1)}}},
 			Stream: &service.StreamSpec{Enabled: service.Some(true), ViewType: text("KEYS_ONLY")},
 			Tags:   []service.Tag{{Key: text("a"), Value: text("b")}}, TableClass: text("STANDARD"),
-			DeletionProtection: service.Some(true), SSEEnabled: service.Some(true),
+			DeletionProtection: service.Some(true), SSEEnabled: service.Some(true), SSEType: text("KMS"),
 			OnDemand: &service.OnDemandThroughput{MaxWrite: service.Some[int64](7)}, Warm: &service.WarmThroughput{},
 		})
 }

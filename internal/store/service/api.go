@@ -356,7 +356,8 @@ type CreateTableInput struct {
 	Policy             PolicyArg
 	TableClass         Opt[string]
 	DeletionProtection Opt[bool]
-	SSEEnabled         Opt[bool] // accepted and shown, without effect
+	SSEEnabled         Opt[bool]   // accepted and shown, without effect
+	SSEType            Opt[string] // without effect
 	// members of the API that mayfly does not support (VectorIndexes, …)
 	OtherMembers []string
 }
@@ -390,6 +391,7 @@ type UpdateTableInput struct {
 	TableClass         Opt[string]
 	DeletionProtection Opt[bool]
 	SSEEnabled         Opt[bool]
+	SSEType            Opt[string]
 	Replicas           ReplicaChange
 	// members of the API that mayfly does not support (VectorIndexUpdates, …)
 	OtherMembers []string
@@ -417,6 +419,7 @@ type RestoreTableInput struct {
 	Throughput        *Throughput
 	OnDemand          *OnDemandThroughput
 	SSEEnabled        Opt[bool]
+	SSEType           Opt[string]
 }
 
 // RestoreToTimeInput is a RestoreTableToPointInTime. BackupARN is not set.

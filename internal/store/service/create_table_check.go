@@ -67,6 +67,7 @@ func (s *shape) createTable(at string, in *CreateTableInput) {
 	for i := range in.Global {
 		s.index(member(at+"globalSecondaryIndexes", i), &in.Global[i], globalKeyAttributesMax)
 	}
+	s.enum(at+"sSESpecification.sSEType", in.SSEType, enumEncryption)
 	s.stream(in.Stream)
 	s.tags(in.Tags)
 }

@@ -75,6 +75,7 @@ func (s *shape) restore(in *RestoreTableInput) error {
 		s.index(member("localSecondaryIndexOverride", i), &in.Local[i], keyAttributesMax)
 	}
 	s.throughput("provisionedThroughputOverride", in.Throughput)
+	s.enum("sSESpecificationOverride.sSEType", in.SSEType, enumEncryption)
 	if err := s.err(); err != nil {
 		return err
 	}

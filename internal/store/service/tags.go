@@ -53,6 +53,13 @@ func (s *Service) UntagResource(ctx context.Context, in *UntagResourceInput) (*E
 	if err != nil {
 		return nil, err
 	}
+	var sh shape
+	for i, key := range in.Keys {
+		sh.Length(member("tagKeys", i), key, 1, tagKeyMax)
+	}
+	if err := sh.err(); err != nil {
+		return nil, err
+	}
 	if len(in.Keys) == 0 {
 		return nil, invalid("Atleast one Tag Key needs to be provided as Input.")
 	}
