@@ -16,6 +16,10 @@ const batchStatementsMax = 25
 // item each. The fault of a statement is a part of the answer. It contains the item that failed a
 // condition if ReturnValuesOnConditionCheckFailure asks for it, as the API's reference says; a test suite
 // that was recorded against the service first contradicted it, and was corrected by a later recording.
+//
+// The order of checks: the shape; each statement up to its table's name, as newStatement lists it; reads
+// beside writes; then one statement after the other, as ExecuteStatement, where a SELECT's WHERE clause
+// must be a whole key and nothing else.
 func (s *Service) BatchExecuteStatement(ctx context.Context, in *BatchExecuteStatementInput) (*BatchExecuteStatementOutput, error) {
 	if err := batchStatementsShape(in); err != nil {
 		return nil, err

@@ -16,6 +16,8 @@ const (
 
 // UpdateContinuousBackups turns point-in-time recovery of a table on, with its recovery period, or
 // off. When it returns, the change applies to every later write. Switching off deletes the history.
+//
+// The order of checks: the shape, with the table's name; the form of an ARN; the table's existence and state.
 func (s *Service) UpdateContinuousBackups(ctx context.Context, in *UpdateContinuousBackupsInput) (*ContinuousBackups, error) {
 	name, err := updateContinuousBackupsShape(in)
 	if err != nil {
@@ -58,6 +60,8 @@ func updateContinuousBackupsShape(in *UpdateContinuousBackupsInput) (name string
 
 // DescribeContinuousBackups returns the state of a table's point-in-time recovery, and the instants
 // to which the table can be restored.
+//
+// The order of checks: the shape, with the table's name; the form of an ARN; the table's existence.
 func (s *Service) DescribeContinuousBackups(_ context.Context, in *TableNameInput) (*ContinuousBackups, error) {
 	var sh shape
 	ref := sh.dataTable("tableName", in.TableName)

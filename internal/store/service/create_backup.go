@@ -19,6 +19,9 @@ const (
 const backupARNLengthMin = 37
 
 // CreateBackup makes a backup of a table. When it returns, the backup can be restored.
+//
+// The order of checks: the shape, with the table's name; the form of an ARN; the table's existence and
+// state; the number of backups.
 func (s *Service) CreateBackup(ctx context.Context, in *CreateBackupInput) (*BackupDetails, error) {
 	var sh shape
 	sh.backupName(in.BackupName)

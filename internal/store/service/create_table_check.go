@@ -67,7 +67,7 @@ func (s *shape) createTable(at string, in *CreateTableInput) {
 	for i := range in.Global {
 		s.index(member(at+"globalSecondaryIndexes", i), &in.Global[i], globalKeyAttributesMax)
 	}
-	s.enum(at+"sSESpecification.sSEType", in.SSEType, enumEncryption)
+	s.enum(at+"sSESpecification.sSEType", in.SSEType, enumAlgorithm)
 	s.stream(in.Stream)
 	s.tags(in.Tags)
 }

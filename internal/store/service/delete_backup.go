@@ -8,6 +8,8 @@ import (
 
 // DeleteBackup deletes a backup, and describes what it was. A backup from which a table is being
 // restored stays.
+//
+// The order of checks: the shape; the ARN's form; the backup's existence; restores from it.
 func (s *Service) DeleteBackup(ctx context.Context, in *BackupInput) (*BackupDescription, error) {
 	if err := backupShape(in); err != nil {
 		return nil, err

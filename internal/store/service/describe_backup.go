@@ -8,6 +8,8 @@ import (
 )
 
 // DescribeBackup returns a backup and what its table was.
+//
+// The order of checks: the shape; the ARN's form; the backup's existence.
 func (s *Service) DescribeBackup(_ context.Context, in *BackupInput) (*BackupDescription, error) {
 	if err := backupShape(in); err != nil {
 		return nil, err

@@ -3,6 +3,8 @@ package service
 import "context"
 
 // DescribeContributorInsights returns the Contributor Insights setting of a table or global index.
+//
+// The order of checks: the table's name; the index's name; whether the table and the index exist.
 func (s *Service) DescribeContributorInsights(_ context.Context, in *DescribeInsightsInput) (*Insights, error) {
 	ref, err := controlTable(in.TableName)
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 )
 
 // DescribeExport returns an export of the last 90 days.
+//
+// The order of checks: the shape; the ARN's form; the export's existence.
 func (s *Service) DescribeExport(_ context.Context, in *DescribeExportInput) (*ExportDescription, error) {
 	var sh shape
 	sh.jobARN("exportArn", in.ARN)

@@ -9,6 +9,8 @@ import (
 )
 
 // DescribeImport returns an import of the last 90 days.
+//
+// The order of checks: the shape; the ARN's form; the import's existence.
 func (s *Service) DescribeImport(_ context.Context, in *DescribeImportInput) (*ImportDescription, error) {
 	var sh shape
 	sh.jobARN("importArn", in.ARN)

@@ -4,6 +4,8 @@ import "context"
 
 // DescribeKinesisStreamingDestination returns a table's Kinesis destinations with those that were
 // disabled, the latest first.
+//
+// The order of checks: the table's name; the table's existence.
 func (s *Service) DescribeKinesisStreamingDestination(_ context.Context, in *TableNameInput) (*DescribeKinesisOutput, error) {
 	ref, err := controlTable(in.TableName)
 	if err != nil {

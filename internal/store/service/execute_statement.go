@@ -11,6 +11,12 @@ import (
 
 // ExecuteStatement executes one statement of PartiQL: a SELECT, which returns a page, or a write of one
 // item.
+//
+// The order of checks: the shape; the statement up to its table's name, as newStatement lists it; EXISTS,
+// which stands in transactions only; the table's existence. Then, in a SELECT: composite keys of the
+// index; the columns' paths; ConsistentRead of a global index; the index's existence; the WHERE clause,
+// keys first; ORDER BY; attributes that the index lacks; NextToken. In a write: the key or the item; the
+// WHERE clause's other conditions; the changes.
 func (s *Service) ExecuteStatement(ctx context.Context, in *ExecuteStatementInput) (*ExecuteStatementOutput, error) {
 	if err := executeStatementShape(in); err != nil {
 		return nil, err

@@ -12,6 +12,12 @@ import (
 // ExecuteTransaction executes up to 100 statements, all or none: either reads, or writes and EXISTS
 // checks, of one item each. Like TransactWriteItems, it executes nothing if its token shows the same
 // statements to be done already.
+//
+// The order of checks: the shape; for each statement its syntax, parameters and table's name, as
+// newStatement lists them, then RETURNING and indexes; reads beside writes. Then for each statement the
+// table's existence; the key or the item, where the first fault cancels the transaction; ORDER BY; the
+// other expressions, where the first fault refuses it. Then the size of all; keys that do not fit;
+// repeated items; the token; conditions and updates of the stored items.
 func (s *Service) ExecuteTransaction(ctx context.Context, in *ExecuteTransactionInput) (*ExecuteTransactionOutput, error) {
 	if err := executeTransactionShape(in); err != nil {
 		return nil, err

@@ -36,6 +36,10 @@ var (
 
 // ExportTableToPointInTime begins to write the items that a table had at an instant, or its changes
 // between two instants, to a bucket.
+//
+// The order of checks: the shape; the format, and the members that go together; the prefix; the time
+// between the ends of an increment; the table's ARN; the client token; the number of exports; the table's
+// existence; point-in-time recovery, and whether it reaches the instants.
 func (s *Service) ExportTableToPointInTime(ctx context.Context, in *ExportTableInput) (*ExportDescription, error) {
 	req, err := s.exportRequest(in)
 	if err != nil {

@@ -27,6 +27,10 @@ var (
 
 // ImportTable begins to create a table with the items of files in a bucket. The table is CREATING
 // until the import has ended.
+//
+// The order of checks: the shape, with the table's; the format and its options; the prefix; the
+// rules of a new table, as checkNewTable lists them; a table of the same name that is being deleted; the
+// CSV header; the client token; the number of imports; a table of the same name.
 func (s *Service) ImportTable(ctx context.Context, in *ImportTableInput) (*ImportDescription, error) {
 	if err := checkImport(in); err != nil {
 		return nil, err

@@ -12,6 +12,8 @@ var enumBackupType = []string{"USER", "SYSTEM", "AWS_BACKUP", "ALL"}
 
 // ListBackups returns the backups of one table or of all, oldest first, a page at a time. They
 // outlive their tables, so no table needs to exist.
+//
+// The order of checks: the shape, with the table's name; the forms of ExclusiveStartBackupArn, then of TableName.
 func (s *Service) ListBackups(_ context.Context, in *ListBackupsInput) (*ListBackupsOutput, error) {
 	table, after, err := listBackupsShape(in)
 	if err != nil {

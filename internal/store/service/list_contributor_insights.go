@@ -12,6 +12,8 @@ import (
 
 // ListContributorInsights returns the enabled Contributor Insights settings of one table or of all, a
 // page at a time: by table, and the table before its global indexes, by name.
+//
+// The order of checks: the shape; NextToken; the table's name and existence.
 func (s *Service) ListContributorInsights(ctx context.Context, in *ListInsightsInput) (*ListInsightsOutput, error) {
 	var sh shape
 	sh.least("maxResults", in.Limit, 1)

@@ -4,6 +4,8 @@ import "context"
 
 // ListExports returns the exports of one table or of all, oldest first, a page at a time. They
 // outlive their tables, so no table needs to exist.
+//
+// The order of checks: the shape; the table's ARN; NextToken.
 func (s *Service) ListExports(_ context.Context, in *ListExportsInput) (*ListExportsOutput, error) {
 	var sh shape
 	sh.length("tableArn", in.TableARN, 1, arnLengthMax)

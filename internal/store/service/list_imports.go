@@ -4,6 +4,8 @@ import "context"
 
 // ListImports returns the imports into one table or into all, oldest first, a page at a time. They
 // outlive their tables, so no table needs to exist.
+//
+// The order of checks: the shape; the table's ARN; NextToken.
 func (s *Service) ListImports(_ context.Context, in *ListImportsInput) (*ListImportsOutput, error) {
 	var sh shape
 	sh.length("tableArn", in.TableARN, 1, arnLengthMax)

@@ -23,6 +23,9 @@ const (
 
 // PutResourcePolicy sets the resource policy of a table or stream. The same text again changes
 // nothing, and keeps the revision.
+//
+// The order of checks: the shape; the ARN's form; the policy's size, then its document; the existence of
+// the table or stream; the expected revision.
 func (s *Service) PutResourcePolicy(ctx context.Context, in *PutResourcePolicyInput) (*RevisionOutput, error) {
 	var sh shape
 	sh.policyResource(in.ARN, in.Expected)
@@ -53,6 +56,8 @@ func (s *Service) PutResourcePolicy(ctx context.Context, in *PutResourcePolicyIn
 }
 
 // GetResourcePolicy returns the resource policy of a table or stream.
+//
+// The order of checks: the shape; the ARN's form; the existence of the table or stream, then of a policy.
 func (s *Service) GetResourcePolicy(_ context.Context, in *ResourcePolicyInput) (*GetResourcePolicyOutput, error) {
 	var sh shape
 	sh.policyResource(in.ARN, Opt[string]{})
@@ -75,6 +80,9 @@ func (s *Service) GetResourcePolicy(_ context.Context, in *ResourcePolicyInput) 
 
 // DeleteResourcePolicy removes the resource policy of a table or stream, and returns its revision.
 // It accepts that there is none, unless the request expects a revision.
+//
+// The order of checks: the shape; the ARN's form; the existence of the table or stream; the expected
+// revision.
 func (s *Service) DeleteResourcePolicy(ctx context.Context, in *ResourcePolicyInput) (*RevisionOutput, error) {
 	var sh shape
 	sh.policyResource(in.ARN, in.Expected)

@@ -11,6 +11,10 @@ import (
 // RestoreTableFromBackup creates a table with the items and settings of a backup. The table is
 // CREATING until all items and index entries are there. Its stream, TTL, tags, policy and deletion
 // protection are not restored, as at AWS.
+//
+// The order of checks: the shape; vector indexes; the backup's ARN and existence; a table of the target's
+// name that is being deleted; billing and throughput; the indexes, first whether the backup has them; a
+// table of the target's name; the number of restores.
 func (s *Service) RestoreTableFromBackup(ctx context.Context, in *RestoreTableInput) (*TableDescription, error) {
 	var sh shape
 	sh.restoreTarget(in)
@@ -75,7 +79,7 @@ func (s *shape) restore(in *RestoreTableInput) error {
 		s.index(member("localSecondaryIndexOverride", i), &in.Local[i], keyAttributesMax)
 	}
 	s.throughput("provisionedThroughputOverride", in.Throughput)
-	s.enum("sSESpecificationOverride.sSEType", in.SSEType, enumEncryption)
+	s.enum("sSESpecificationOverride.sSEType", in.SSEType, enumAlgorithm)
 	if err := s.err(); err != nil {
 		return err
 	}

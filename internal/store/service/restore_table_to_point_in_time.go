@@ -11,6 +11,10 @@ import (
 // the millisecond, and with its present settings. As after RestoreTableFromBackup, the table is
 // CREATING until all items are there, and has no stream, TTL, tags, policy, deletion protection or
 // point-in-time recovery.
+//
+// The order of checks: the shape; vector indexes; which source and which time are given; the source's
+// ARN; its existence; the target, billing and indexes, as RestoreTableFromBackup; a table of the target's
+// name; point-in-time recovery, and whether it reaches the instant; the number of restores.
 func (s *Service) RestoreTableToPointInTime(ctx context.Context, in *RestoreToTimeInput) (*TableDescription, error) {
 	source, err := restoreToTimeShape(in)
 	if err != nil {

@@ -22,7 +22,6 @@ var (
 	enumKeyType        = []string{"HASH", "RANGE"}
 	enumProjection     = []string{"ALL", "INCLUDE", "KEYS_ONLY"}
 	enumBilling        = []string{"PROVISIONED", "PAY_PER_REQUEST"}
-	enumEncryption     = []string{"AES256", "KMS"}
 	enumTableClass     = []string{"STANDARD", "STANDARD_INFREQUENT_ACCESS"}
 	enumIteratorType   = []string{"AFTER_SEQUENCE_NUMBER", "LATEST", "AT_SEQUENCE_NUMBER", "TRIM_HORIZON"}
 	enumStreamViewType = []string{"NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "KEYS_ONLY"}

@@ -14,8 +14,7 @@ import (
 // of a Query or Scan, and the others are actions. So nothing here knows about expiry: an expired item
 // does not exist for a statement because it does not for pages and actions.
 //
-// The order of checks is: the shape of the request, the syntax, the parameters, the table's name, the
-// table, the index, the key in the WHERE clause, the other expressions.
+// newStatement and the files of the three operations list the order of checks.
 
 // StatementLength is the most characters of a statement, and so of its parameters.
 const StatementLength = partiql.MaxLength
@@ -41,6 +40,8 @@ type statement struct {
 }
 
 // newStatement parses a statement and checks its parameters. The error is a *dynamo.Error.
+//
+// The order of checks: the syntax; the parameters' values, then their number; the table's name.
 func newStatement(in *StatementInput) (*statement, error) {
 	parsed, err := in.parse()
 	switch {

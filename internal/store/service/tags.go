@@ -21,6 +21,10 @@ const (
 
 // TagResource sets tags of a table and replaces tags of the same key. mayfly's own tags change how
 // the table's items expire, and its next stream.
+//
+// The order of checks: the ARN, denied if it is foreign; the shape of the tags; that there are any; tag
+// by tag its prefix, its letters, mayfly's own values, and repeated keys; the table's existence; the
+// number of all tags.
 func (s *Service) TagResource(ctx context.Context, in *TagResourceInput) (*Empty, error) {
 	table, err := s.taggedTable("TagResource", in.ARN)
 	if err != nil {
@@ -48,6 +52,9 @@ func (s *Service) TagResource(ctx context.Context, in *TagResourceInput) (*Empty
 }
 
 // UntagResource removes tags of a table by their keys, and ignores keys that it does not have.
+//
+// The order of checks: the ARN, as TagResource; the lengths of the keys; that there are any; the table's
+// existence.
 func (s *Service) UntagResource(ctx context.Context, in *UntagResourceInput) (*Empty, error) {
 	table, err := s.taggedTable("UntagResource", in.ARN)
 	if err != nil {
@@ -74,6 +81,8 @@ func (s *Service) UntagResource(ctx context.Context, in *UntagResourceInput) (*E
 
 // ListTagsOfResource returns a table's tags in the order of their keys, all in one answer. The answer
 // for a missing table does not reveal that it is missing.
+//
+// The order of checks: the ARN, as TagResource; the table's existence.
 func (s *Service) ListTagsOfResource(_ context.Context, in *ListTagsInput) (*ListTagsOutput, error) {
 	const operation = "ListTagsOfResource"
 	table, err := s.taggedTable(operation, in.ARN)

@@ -85,6 +85,8 @@ func changeTimeToLive(ttl *engine.TTLDesc, enable bool, attribute string, now en
 }
 
 // DescribeTimeToLive returns the state of a table's TTL and its attribute.
+//
+// The order of checks: TableName; the table's state and existence.
 func (s *Service) DescribeTimeToLive(_ context.Context, in *TableNameInput) (*DescribeTimeToLiveOutput, error) {
 	ref, err := controlTable(in.TableName)
 	if err != nil {

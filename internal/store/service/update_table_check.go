@@ -35,7 +35,7 @@ func updateTableShape(in *UpdateTableInput) error {
 	s.definitions("attributeDefinitions", in.Attributes)
 	s.enum("billingMode", in.BillingMode, enumBilling)
 	s.throughput("provisionedThroughput", in.Throughput)
-	s.enum("sSESpecification.sSEType", in.SSEType, enumEncryption)
+	s.enum("sSESpecification.sSEType", in.SSEType, enumAlgorithm)
 	s.stream(in.Stream)
 	for i, u := range in.GlobalUpdates {
 		path := member("globalSecondaryIndexUpdates", i)
