@@ -16,12 +16,13 @@ func show(test func(t *testing.T)) { shown = append(shown, test) }
 func TestExamples(t *testing.T) {
 	shown = nil
 	ExampleOpen()
+	ExampleIndex()
 	ExampleDB_CreateTable()
 	ExampleRunning()
 	for _, test := range shown {
 		t.Run("", test)
 	}
-	if len(shown) != 3 {
+	if len(shown) != 4 {
 		t.Errorf("%d examples", len(shown))
 	}
 }
@@ -40,6 +41,17 @@ func ExampleOpen() {
 		db.Advance(time.Millisecond)
 		if n := len(db.Expired("sessions")); n != 1 {
 			t.Errorf("%d sessions ended", n)
+		}
+	})
+}
+
+// The key of an index can have up to four attributes of each kind.
+func ExampleIndex() {
+	show(func(t *testing.T) {
+		db := mayflytest.Open(t)
+		table := db.CreateTable("orders", "id", mayflytest.Index("byPlace", "country + city, year:N + month:N"))
+		if key := table.GlobalSecondaryIndexes[0].KeySchema; len(key) != 4 || *key[1].AttributeName != "city" || *key[2].AttributeName != "year" {
+			t.Errorf("the index is %+v", key)
 		}
 	})
 }

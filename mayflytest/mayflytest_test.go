@@ -141,6 +141,9 @@ func TestMistakes(t *testing.T) {
 	for want, do := range map[string]func(){
 		`table "t1x": key "a, b, c": write the partition key and the sort key, such as "user" or "user, at:N"`: func() { db.CreateTable("t1x", "a, b, c") },
 		`table "t2x": key "a:X": the type of a is S, N or B, not X`:                                            func() { db.CreateTable("t2x", "a:X") },
+		`table "t3y": key "a+b": only an index can have several attributes of a kind`:                          func() { db.CreateTable("t3y", "a+b") },
+		`table "t3z": index "i": key "a+,b": write the partition key`:                                          func() { db.CreateTable("t3z", "a", mayflytest.Index("i", "a+,b")) },
+		`table "t3w": index "i": key "a,b+c:X": the type of c is S, N or B, not X`:                             func() { db.CreateTable("t3w", "a", mayflytest.Index("i", "a,b+c:X")) },
 		`table "t3x": index "i": key "": write the partition key`:                                              func() { db.CreateTable("t3x", "a", mayflytest.Index("i", "")) },
 		`table "t4x": the key is int, and neither a text nor a struct`:                                         func() { db.CreateTable("t4x", 5) },
 		`table "t5x": the key is <nil>, and neither a text nor a struct`:                                       func() { db.CreateTable("t5x", nil) },

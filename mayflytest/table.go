@@ -32,10 +32,11 @@ func TTL(attribute string) TableOption {
 }
 
 // Index adds a global secondary index that projects all attributes. Its key is written as the table's
-// in [DB.CreateTable].
+// in [DB.CreateTable], and can have up to four attributes of each kind, joined by "+":
+// "tenant + region, year:N + month:N".
 func Index(name, key string) TableOption {
 	return func(t *table) {
-		schema, err := t.schema(key)
+		schema, err := t.schema(key, true)
 		if err != nil {
 			t.err = fmt.Errorf("index %q: %w", name, err)
 			return
@@ -63,7 +64,7 @@ func (db *DB) CreateTable(name string, key any, options ...TableOption) *types.T
 	db.t.Helper()
 	t := &table{in: &dynamodb.CreateTableInput{TableName: &name, BillingMode: types.BillingModePayPerRequest}}
 	if text, ok := key.(string); ok {
-		t.in.KeySchema, t.err = t.schema(text)
+		t.in.KeySchema, t.err = t.schema(text, false)
 	} else {
 		t.err = t.fromStruct(reflect.TypeOf(key))
 	}
@@ -85,22 +86,29 @@ func (db *DB) CreateTable(name string, key any, options ...TableOption) *types.T
 	return out.TableDescription
 }
 
-// schema returns the key schema of a text such as "user, at:N", and defines its attributes.
-func (t *table) schema(text string) (schema []types.KeySchemaElement, err error) {
+// schema returns the key schema of a text such as "user, at:N", and defines its attributes. Only the
+// key of an index can have several attributes of a kind.
+func (t *table) schema(text string, several bool) (schema []types.KeySchemaElement, err error) {
 	for i, part := range strings.Split(text, ",") {
-		name, kind, _ := strings.Cut(strings.TrimSpace(part), ":")
-		switch {
-		case name == "" || i > 1:
-			return nil, fmt.Errorf(`key %q: write the partition key and the sort key, such as "user" or "user, at:N"`, text)
-		case kind != "" && kind != "S" && kind != "N" && kind != "B":
-			return nil, fmt.Errorf("key %q: the type of %s is S, N or B, not %s", text, name, kind)
-		case kind == "":
-			kind = "S"
+		attributes := strings.Split(part, "+")
+		if len(attributes) > 1 && !several {
+			return nil, fmt.Errorf("key %q: only an index can have several attributes of a kind", text)
 		}
-		if err := t.define(name, types.ScalarAttributeType(kind)); err != nil {
-			return nil, err
+		for _, attribute := range attributes {
+			name, kind, _ := strings.Cut(strings.TrimSpace(attribute), ":")
+			switch {
+			case name == "" || i > 1:
+				return nil, fmt.Errorf(`key %q: write the partition key and the sort key, such as "user" or "user, at:N"`, text)
+			case kind != "" && kind != "S" && kind != "N" && kind != "B":
+				return nil, fmt.Errorf("key %q: the type of %s is S, N or B, not %s", text, name, kind)
+			case kind == "":
+				kind = "S"
+			}
+			if err := t.define(name, types.ScalarAttributeType(kind)); err != nil {
+				return nil, err
+			}
+			schema = append(schema, types.KeySchemaElement{AttributeName: &name, KeyType: []types.KeyType{types.KeyTypeHash, types.KeyTypeRange}[i]})
 		}
-		schema = append(schema, types.KeySchemaElement{AttributeName: &name, KeyType: []types.KeyType{types.KeyTypeHash, types.KeyTypeRange}[i]})
 	}
 	return schema, nil
 }
