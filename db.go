@@ -60,7 +60,6 @@ type DB struct {
 	scheduler *schedulerapi.Client
 	work      *work
 	changes   changes
-	levels    sync.Mutex // of setLevels
 
 	stop      context.CancelFunc // ends the background work
 	ran       chan struct{}      // closed when the background work has ended
@@ -105,6 +104,7 @@ func Open(dir string, options Options) (*DB, error) {
 		HoldBytes:       options.HoldBytes,
 		Logger:          options.Logger,
 		OnReap:          func(r engine.Reap) { db.reaped(r) },
+		OnDrop:          func(namespace, name string) { db.service.NoteDrop(namespace, name) },
 	})
 	if err != nil {
 		return nil, errors.Join(openError(err), db.audit.Close())
@@ -165,7 +165,7 @@ func (db *DB) assemble() {
 		further, named = db.work.host.Operations(db.work.making)
 	}
 	named = append(named, cloudwatch.Actions(db.engine.Points())...)
-	db.setLevels()
+	db.service.NoteAllLevels()
 	shared := db.shared()
 	db.peers = shared.peers
 	db.server = wire.New(wire.Options{

@@ -2,7 +2,6 @@ package mayfly
 
 import (
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/mayflydb/mayfly/internal/front/admin"
@@ -19,27 +18,14 @@ func (db *DB) countReaped(r engine.Reap) {
 	db.engine.Points().Series(k).AddAt(r.Durable.UnixMilli(), float64(len(r.Due)))
 }
 
-// changesCapacity are the operations after which tables have another capacity.
-var changesCapacity = []string{"CreateTable", "UpdateTable", "DeleteTable", "RestoreTableFromBackup", "RestoreTableToPointInTime", "ImportTable"}
-
-// countRequest counts an error of the client, and notes the capacity that a request may have
-// changed.
+// countRequest counts an error of the client.
 func (db *DB) countRequest(operation string, status int, code string) {
-	switch {
-	case strings.Contains(operation, ":"): // another API's
-	case status == http.StatusBadRequest && code != "ConditionalCheckFailedException" && code != "ProvisionedThroughputExceededException":
-		db.engine.Points().Series(points.Key{Namespace: points.DynamoDB, Metric: points.UserErrors}).Add(1)
-	case slices.Contains(changesCapacity, operation):
-		db.setLevels()
+	if strings.Contains(operation, ":") { // another API's
+		return
 	}
-}
-
-// setLevels notes the provisioned capacity of all tables. The lock keeps an older list from
-// replacing a newer one.
-func (db *DB) setLevels() {
-	db.levels.Lock()
-	defer db.levels.Unlock()
-	db.engine.Points().SetLevels(db.service.Levels())
+	if status == http.StatusBadRequest && code != "ConditionalCheckFailedException" && code != "ProvisionedThroughputExceededException" {
+		db.engine.Points().Series(points.Key{Namespace: points.DynamoDB, Metric: points.UserErrors}).Add(1)
+	}
 }
 
 // deliveryMetrics are the metrics of AWS/Scheduler, by the event that they count.

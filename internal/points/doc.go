@@ -8,5 +8,7 @@
 //
 // The clock of a [Recorder], the database's, decides about minutes. Points live in memory
 // only. They end after [Retention], or earlier if there are more than [Options.Most]: the oldest
-// minutes end first.
+// minutes and ended levels end first, then the latest points of deleted tables. When the latest
+// minute alone has that many, it gets no further metrics. The levels of tables that exist do not
+// count.
 package points

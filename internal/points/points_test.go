@@ -99,7 +99,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// Points end by age, and by number the oldest first. The latest minute stays.
+// Points end by age, and by number the oldest first.
 func TestBounds(t *testing.T) {
 	w := &watch{}
 	r := NewRecorder(Options{Now: w.now, Most: 3})
@@ -110,13 +110,15 @@ func TestBounds(t *testing.T) {
 		r.Series(key).Add(1)
 	}
 	wantSums(t, r, key, "1:1:1:1:1", "2:1:1:1:1", "3:1:1:1:1")
+	r.Series(key).AddAt(0, 1) // too late: it would be the oldest
+	wantSums(t, r, key, "1:1:1:1:1", "2:1:1:1:1", "3:1:1:1:1")
 	for i := range 5 {
 		other.Index = fmt.Sprint(i)
 		r.Series(other).Add(1)
 	}
 	wantSums(t, r, key, "3:1:1:1:1")
-	if len(r.Keys(Oldest)) != 6 || r.total != 6 {
-		t.Errorf("%d metrics, %d points; want 6 in the latest minute", len(r.Keys(Oldest)), r.total)
+	if len(r.Keys(Oldest)) != 3 || r.total != 3 {
+		t.Errorf("%d metrics, %d points; want 3 in the latest minute", len(r.Keys(Oldest)), r.total)
 	}
 	w.ms += (Retention + 1) * 60_000
 	r.Series(other).Add(1)
@@ -124,6 +126,97 @@ func TestBounds(t *testing.T) {
 	if r.total != 1 {
 		t.Errorf("%d points after their time", r.total)
 	}
+}
+
+// When the latest minute is full, the points of deleted tables end first, and then there are no new
+// metrics. A metric that is not kept has no beginning.
+func TestFullMinute(t *testing.T) {
+	w := &watch{}
+	r := NewRecorder(Options{Now: w.now, Most: 4})
+	begun := 0
+	r.OnBegin(func(Key, int64) { begun++ })
+	of := func(table string) Key { return Key{Namespace: DynamoDB, Metric: "m", Table: table} }
+	for _, table := range []string{"a", "b", "c", "d"} {
+		r.Series(of(table)).Add(1)
+	}
+	e := r.Series(of("e"))
+	e.Add(1)
+	e.Add(1)
+	wantSums(t, r, of("e"))
+	if begun != 4 {
+		t.Errorf("%d metrics began, want 4", begun)
+	}
+	for _, table := range []string{"c", "b", "a"} {
+		r.EndTable(table)
+	}
+	r.SetLevels("b", nil) // created again
+	wantSums(t, r, of("c"), "0:1:1:1:1")
+	r.Series(of("f")).Add(1)
+	r.Series(of("g")).Add(1)
+	r.Series(of("h")).Add(1)
+	var tables []string
+	for _, k := range r.Keys(Oldest) {
+		tables = append(tables, k.Table)
+	}
+	if want := []string{"b", "d", "f", "g"}; !slices.Equal(tables, want) {
+		t.Errorf("points of the tables %v, want %v", tables, want)
+	}
+	w.ms = 60_000
+	e.Add(1)
+	wantSums(t, r, of("e"), "1:1:1:1:1")
+}
+
+// Tables that come and go in one minute, as in a suite under a frozen clock, take bounded memory.
+func TestTablesComeAndGo(t *testing.T) {
+	w := &watch{}
+	const most = 100
+	r := NewRecorder(Options{Now: w.now, Most: most})
+	for i := range 50 * most {
+		table := fmt.Sprint(i)
+		k := Key{Namespace: DynamoDB, Metric: "m", Table: table}
+		r.SetLevels(table, map[Key]float64{{Metric: "level", Table: table}: 1, {Metric: "level", Table: table, Index: "i"}: 2})
+		r.Series(k).Add(1)
+		if got := sums(r, k, 0, 1); len(got) != 1 {
+			t.Fatalf("table %d has no point", i)
+		}
+		r.EndTable(table)
+	}
+	levels, points := 0, 0
+	for _, of := range r.levels {
+		levels += len(of)
+	}
+	for _, m := range r.minutes {
+		for _, of := range m.tables {
+			points += len(of)
+		}
+	}
+	if levels+points != r.total || r.total > most || len(r.gone.names) != points || r.ended.Len() != levels {
+		t.Errorf("%d levels, %d points, %d counted, %d deleted tables, %d ended levels", levels, points, r.total, len(r.gone.names), r.ended.Len())
+	}
+}
+
+// Ended levels end with the minutes of their end. Those of other tables stay.
+func TestEndedLevelsCount(t *testing.T) {
+	w := &watch{}
+	r := NewRecorder(Options{Now: w.now, Most: 3})
+	of := func(table string) Key { return Key{Metric: "level", Table: table} }
+	for m, table := range []string{"a", "b", "c"} {
+		w.ms = int64(m) * 60_000
+		r.Series(key).Add(1)
+		r.SetLevels(table, map[Key]float64{of(table): 1})
+	}
+	r.EndTable("a") // in minute 2, so the minutes before end first
+	wantSums(t, r, of("a"), "0:1:1:1:1", "1:1:1:1:1")
+	wantSums(t, r, key, "2:1:1:1:1")
+	r.SetLevels("a", map[Key]float64{of("a"): 1}) // created again in the minute of its end
+	wantSums(t, r, of("a"), "0:1:1:1:1", "1:1:1:1:1", "2:1:1:1:1")
+	r.EndTable("b")
+	wantSums(t, r, of("b"), "1:1:1:1:1")
+	r.EndTable("a")
+	if r.total != 3 || r.levels["b"] != nil {
+		t.Errorf("%d points; the level that ended first is %v", r.total, r.levels["b"])
+	}
+	wantSums(t, r, of("c"), "2:1:1:1:1")
 }
 
 func TestLevels(t *testing.T) {
@@ -135,7 +228,7 @@ func TestLevels(t *testing.T) {
 		if v > 0 {
 			levels[key] = v
 		}
-		r.SetLevels(levels)
+		r.SetLevels(key.Table, levels)
 	}
 	set(0, 5)
 	set(0, 6) // the last value of a minute counts
@@ -155,6 +248,10 @@ func TestLevels(t *testing.T) {
 	if slices.Contains(r.Keys(10), key) {
 		t.Error("a level is listed after its end")
 	}
+	set(9+Retention, 0)
+	if len(r.levels) != 1 {
+		t.Error("a level has ended before its time")
+	}
 	set(9+Retention+1, 0)
 	if len(r.levels) != 0 {
 		t.Error("a level stays after its time")
@@ -162,8 +259,12 @@ func TestLevels(t *testing.T) {
 	for i := range int64(3 * stepsMost) {
 		set(100_000+i, float64(i%2+1))
 	}
-	if n := len(r.levels[key]); n > stepsMost {
+	if n := len(r.levels[key.Table][key].steps); n != stepsMost {
 		t.Errorf("%d changes of a level are kept", n)
+	}
+	set(200_000, 1)
+	if n := len(r.levels[key.Table][key].steps); n != 2 {
+		t.Errorf("%d changes of a level are kept when all but one are too old", n)
 	}
 }
 
@@ -196,7 +297,8 @@ func TestNil(t *testing.T) {
 	var r *Recorder
 	r.Series(key).Add(1)
 	r.Set(key).Get("m", "").AddAt(r.Now(), 1)
-	r.SetLevels(map[Key]float64{key: 1})
+	r.SetLevels(key.Table, map[Key]float64{key: 1})
+	r.EndTable(key.Table)
 }
 
 func TestMerge(t *testing.T) {

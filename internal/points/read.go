@@ -1,7 +1,6 @@
 package points
 
 import (
-	"cmp"
 	"math"
 	"slices"
 )
@@ -11,12 +10,12 @@ func (r *Recorder) Points(k Key, from, to int64) (found []Point) {
 	now := r.minute()
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	if steps := r.levels[k]; steps != nil {
-		return levelPoints(steps, max(from, now-Retention), min(to, now+1))
+	if l := r.levels[k.Table][k]; l != nil {
+		return levelPoints(l.steps, max(from, now-Retention), min(to, now+1))
 	}
-	i, _ := slices.BinarySearchFunc(r.minutes, from, func(m minute, at int64) int { return cmp.Compare(m.at, at) })
+	i, _ := r.find(from)
 	for ; i < len(r.minutes) && r.minutes[i].at < to; i++ {
-		if b := r.minutes[i].buckets[k]; b != nil && b.count.Load() > 0 {
+		if b := r.minutes[i].tables[k.Table][k]; b != nil && b.count.Load() > 0 {
 			found = append(found, b.point())
 		}
 	}
@@ -46,13 +45,17 @@ func (r *Recorder) Keys(since int64) []Key {
 	defer r.mu.RUnlock()
 	seen := map[Key]bool{}
 	for i := len(r.minutes) - 1; i >= 0 && r.minutes[i].at >= since; i-- {
-		for k := range r.minutes[i].buckets {
-			seen[k] = true
+		for _, buckets := range r.minutes[i].tables {
+			for k := range buckets {
+				seen[k] = true
+			}
 		}
 	}
-	for k, steps := range r.levels {
-		if last := steps[len(steps)-1]; !math.IsNaN(last.value) || last.minute > since {
-			seen[k] = true
+	for _, levels := range r.levels {
+		for k, l := range levels {
+			if l.ended == nil || l.last().minute > since {
+				seen[k] = true
+			}
 		}
 	}
 	keys := make([]Key, 0, len(seen))

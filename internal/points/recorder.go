@@ -2,6 +2,7 @@ package points
 
 import (
 	"cmp"
+	"container/list"
 	"math"
 	"slices"
 	"sync"
@@ -12,8 +13,6 @@ const (
 	Retention = 15 * 24 * 60
 	// DefaultMost is the default of Options.Most. A point takes about 200 bytes.
 	DefaultMost = 100_000
-	// stepsMost is the number of changes that are kept of one level.
-	stepsMost = 1000
 	// Oldest is before every minute.
 	Oldest int64 = math.MinInt64
 )
@@ -36,21 +35,39 @@ type Recorder struct {
 	onBegin func(k Key, minute int64)
 
 	mu      sync.RWMutex
-	minutes []minute // with values, in order
-	total   int      // buckets in all minutes
-	levels  map[Key][]step
+	minutes []minute                  // with values, in order
+	total   int                       // buckets in all minutes, and changes of all ended levels
+	levels  map[string]map[Key]*level // by table
+	ended   *list.List                // the ended levels, in the order of their ends
+	gone    queue                     // the deleted tables with buckets in the latest minute
 }
 
 // minute is the points of one minute.
 type minute struct {
-	at      int64
-	buckets map[Key]*bucket
+	at     int64
+	tables map[string]map[Key]*bucket
+	total  int // buckets
 }
 
-// step is a change of a level.
-type step struct {
-	minute int64
-	value  float64 // NaN: there is none any longer
+// queue is a set of names in the order in which they were added.
+type queue struct {
+	order *list.List
+	names map[string]*list.Element
+}
+
+func newQueue() queue { return queue{list.New(), map[string]*list.Element{}} }
+
+func (q *queue) add(name string) {
+	if q.names[name] == nil {
+		q.names[name] = q.order.PushBack(name)
+	}
+}
+
+func (q *queue) remove(name string) {
+	if e := q.names[name]; e != nil {
+		q.order.Remove(e)
+		delete(q.names, name)
+	}
 }
 
 // NewRecorder returns a recorder without points.
@@ -58,7 +75,10 @@ func NewRecorder(o Options) *Recorder {
 	if o.Shown == nil {
 		o.Shown = o.Now
 	}
-	return &Recorder{now: o.Now, shown: o.Shown, most: cmp.Or(o.Most, DefaultMost), levels: map[Key][]step{}}
+	return &Recorder{
+		now: o.Now, shown: o.Shown, most: cmp.Or(o.Most, DefaultMost),
+		levels: map[string]map[Key]*level{}, ended: list.New(), gone: newQueue(),
+	}
 }
 
 // Series returns a series. Series of equal keys are one metric.
@@ -93,72 +113,84 @@ func minuteOf(ms int64) int64 {
 func (r *Recorder) OnBegin(f func(k Key, minute int64)) { r.onBegin = f }
 
 // bucket returns the bucket of a series in a minute, and makes it the series' current one unless
-// that is later. begun reports whether the bucket is new.
+// that is later. begun reports whether the bucket is new. If the minute is full, the bucket is not
+// kept.
 func (r *Recorder) bucket(s *Series, at int64) (b *bucket, begun bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	i, found := slices.BinarySearchFunc(r.minutes, at, func(m minute, at int64) int { return cmp.Compare(m.at, at) })
-	if !found {
-		r.minutes = slices.Insert(r.minutes, i, minute{at, map[Key]*bucket{}})
+	i, found := r.find(at)
+	if i == 0 && !found && len(r.minutes) > 0 && r.total >= r.most {
+		return newBucket(at), false // it would be the oldest, and the first to end
 	}
-	if b = r.minutes[i].buckets[s.key]; b == nil {
-		b, begun = newBucket(at), true
-		r.minutes[i].buckets[s.key] = b
-		r.total++
+	if !found {
+		if i == len(r.minutes) {
+			r.gone = newQueue() // a value in the latest minute is rare after the deletion
+		}
+		r.minutes = slices.Insert(r.minutes, i, minute{at: at, tables: map[string]map[Key]*bucket{}})
+	}
+	if b = r.minutes[i].tables[s.key.Table][s.key]; b == nil {
+		b = newBucket(at)
+		begun = r.makeRoom(r.minutes[len(r.minutes)-1].at, 1) && r.keep(s.key, b)
 	}
 	if current := s.current.Load(); current == nil || current.minute < at {
 		s.current.Store(b)
 	}
-	r.drop(r.minutes[len(r.minutes)-1].at)
 	return b, begun
 }
 
-// drop ends the points that are too old or too many. The latest minute stays.
-func (r *Recorder) drop(latest int64) {
-	n := 0
-	for n < len(r.minutes)-1 && (r.minutes[n].at < latest-Retention || r.total > r.most) {
-		r.total -= len(r.minutes[n].buckets)
-		n++
-	}
-	r.minutes = slices.Delete(r.minutes, 0, n)
+// find returns the place of a minute among those with values.
+func (r *Recorder) find(at int64) (i int, found bool) {
+	return slices.BinarySearchFunc(r.minutes, at, func(m minute, at int64) int { return cmp.Compare(m.at, at) })
 }
 
-// SetLevels notes the present levels of all metrics that are levels. A level that is missing now has
-// ended.
-func (r *Recorder) SetLevels(levels map[Key]float64) {
-	if r == nil {
-		return
+// keep adds a bucket to its minute, and reports false if the points of the minute have ended.
+func (r *Recorder) keep(k Key, b *bucket) bool {
+	i, found := r.find(b.minute)
+	if !found {
+		return false
 	}
-	at := r.minute()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for k, v := range levels {
-		r.step(k, step{at, v})
+	m := &r.minutes[i]
+	if m.tables[k.Table] == nil {
+		m.tables[k.Table] = map[Key]*bucket{}
 	}
-	for k, steps := range r.levels {
-		if _, present := levels[k]; !present {
-			r.step(k, step{at, math.NaN()})
-		}
-		if last := steps[len(steps)-1]; math.IsNaN(last.value) && last.minute < at-Retention {
-			delete(r.levels, k)
+	m.tables[k.Table][k] = b
+	m.total++
+	r.total++
+	return true
+}
+
+// makeRoom ends points that are too old, and then others until there is room for more: the oldest
+// minutes and ended levels, and last the points of deleted tables in the latest minute. It reports
+// whether there is room; if not, the latest minute is full.
+func (r *Recorder) makeRoom(now int64, more int) bool {
+	for {
+		over := r.total+more > r.most
+		last := len(r.minutes) - 1
+		ended := r.ended.Front()
+		switch {
+		case ended != nil && endable(endOf(ended), now, over) && (last < 1 || endOf(ended) <= r.minutes[0].at):
+			r.forget(ended.Value.(*level))
+		case last >= 1 && endable(r.minutes[0].at, now, over):
+			r.total -= r.minutes[0].total
+			r.minutes[0] = minute{}
+			r.minutes = r.minutes[1:]
+		case over && r.gone.order.Len() > 0:
+			r.endTable(&r.minutes[last])
+		default:
+			return !over
 		}
 	}
 }
 
-// step appends a change. A minute keeps its last value.
-func (r *Recorder) step(k Key, s step) {
-	steps := r.levels[k]
-	if n := len(steps); n > 0 {
-		switch last := &steps[n-1]; {
-		case last.value == s.value || math.IsNaN(last.value) && math.IsNaN(s.value):
-			return
-		case last.minute == s.minute:
-			last.value = s.value
-			return
-		}
-	}
-	if len(steps) == stepsMost {
-		steps = slices.Delete(steps, 0, 1)
-	}
-	r.levels[k] = append(steps, s)
+// endable reports whether points of a minute end: they are too old, or there are too many.
+func endable(at, now int64, over bool) bool { return over || at < now-Retention }
+
+// endTable ends the points of the table in the latest minute that was deleted first.
+func (r *Recorder) endTable(latest *minute) {
+	table := r.gone.order.Front().Value.(string)
+	r.gone.remove(table)
+	n := len(latest.tables[table])
+	delete(latest.tables, table)
+	latest.total -= n
+	r.total -= n
 }

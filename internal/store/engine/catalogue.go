@@ -224,10 +224,18 @@ func (e *Engine) TableToDescribe(namespace, name string) (*Table, error) {
 // UnitsOf returns the counters of a table, or nil. Unlike Table it does not wait until the table's
 // description is durable, since counting answers nobody.
 func (e *Engine) UnitsOf(namespace, name string) *Units {
+	if d := e.DescOf(namespace, name); d != nil {
+		return d.Units
+	}
+	return nil
+}
+
+// DescOf returns the present description of a table, or nil. Like UnitsOf it does not wait.
+func (e *Engine) DescOf(namespace, name string) *TableDesc {
 	e.catalogue.mu.RLock()
 	defer e.catalogue.mu.RUnlock()
 	if t := e.catalogue.tables[tableName{namespace, name}]; t != nil {
-		return t.Desc().Units
+		return t.Desc()
 	}
 	return nil
 }
@@ -489,7 +497,7 @@ func (e *Engine) DropTable(ctx context.Context, namespace, name string, allow fu
 // drop deletes a table, and completes its last backup, if there is one. also adds changes to the
 // commit; nil: none. The caller holds changing.
 func (e *Engine) drop(t *Table, d *TableDesc, last *BackupDesc, also func(*commit)) error {
-	return e.commitNew(func(c *commit) error {
+	err := e.commitNew(func(c *commit) error {
 		b := c.batch
 		b.Delete(tableCatalogueKey(d.Namespace, d.Name))
 		b.Delete(idKey(catMark, d.ID))
@@ -512,6 +520,10 @@ func (e *Engine) drop(t *Table, d *TableDesc, last *BackupDesc, also func(*commi
 		e.change(t, nil)
 		return nil
 	}, t.stop)
+	if err == nil && e.opts.OnDrop != nil {
+		e.opts.OnDrop(d.Namespace, d.Name)
+	}
+	return err
 }
 
 // get returns a copy of a key's value, so that it pins nothing of the store.

@@ -60,6 +60,9 @@ type Options struct {
 	// OnReap is called with every durable removal of expired items, outside all locks. It must not
 	// block. Nil: not called.
 	OnReap func(Reap)
+	// OnDrop is called when a table was deleted, also one whose restore or import has failed. It
+	// must be quick, and may read but not change the catalogue.
+	OnDrop func(namespace, name string)
 }
 
 // Reap is one durable removal of expired items of a table, by the reaper, by a write in their place

@@ -28,6 +28,7 @@ func (m Measured) Took(d time.Duration) {
 // Measure counts the outcome of an operation in the points of the tables that it names. It returns
 // the series for the latency. CloudWatch has the same metrics; see docs/cloudwatch.md.
 func (s *Service) Measure(operation string, in, out any, err error) (m Measured) {
+	s.noteChange(in)
 	if err != nil {
 		s.measureError(operation, in, err)
 		return m
@@ -250,41 +251,4 @@ func (s *Service) countRecords(d *engine.StreamDesc, records []StreamRecord) {
 	}
 	series(points.ReturnedRecords).Add(float64(len(records)))
 	series(points.ReturnedBytes).Add(float64(bytes))
-}
-
-// Levels returns the present provisioned capacity of every table and global index, and what the
-// account may provision and has provisioned.
-func (s *Service) Levels() map[points.Key]float64 {
-	levels := map[points.Key]float64{}
-	set := func(metric, table, index string, v float64) {
-		levels[points.Key{Namespace: points.DynamoDB, Metric: metric, Table: table, Index: index}] = v
-	}
-	var reads, writes, mostReads, mostWrites int64
-	add := func(table, index string, read, write int64) {
-		set(points.ProvisionedReads, table, index, float64(read))
-		set(points.ProvisionedWrites, table, index, float64(write))
-		reads, writes = reads+read, writes+write
-		mostReads, mostWrites = max(mostReads, read), max(mostWrites, write)
-	}
-	for _, t := range s.engine.Tables() {
-		d := t.Desc()
-		if d.Namespace != namespace || d.API.OnDemand {
-			continue
-		}
-		add(d.Name, "", d.API.Read, d.API.Write)
-		for i := range d.Indexes {
-			if ix := &d.Indexes[i]; ix.Global {
-				add(d.Name, ix.Name, ix.Read, ix.Write)
-			}
-		}
-	}
-	set("AccountMaxReads", "", "", accountRead)
-	set("AccountMaxWrites", "", "", accountWrite)
-	set("AccountMaxTableLevelReads", "", "", tableRead)
-	set("AccountMaxTableLevelWrites", "", "", tableWrite)
-	set("AccountProvisionedReadCapacityUtilization", "", "", 100*float64(reads)/accountRead)
-	set("AccountProvisionedWriteCapacityUtilization", "", "", 100*float64(writes)/accountWrite)
-	set("MaxProvisionedTableReadCapacityUtilization", "", "", 100*float64(mostReads)/tableRead)
-	set("MaxProvisionedTableWriteCapacityUtilization", "", "", 100*float64(mostWrites)/tableWrite)
-	return levels
 }

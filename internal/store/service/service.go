@@ -97,6 +97,8 @@ type Service struct {
 	began    time.Duration // the value of elapsed when the service was made
 	run      uint32        // separates shard iterators of this run from earlier ones
 	turns    chan struct{} // has an element for each Turn that is taken
+
+	provision provision
 }
 
 // New returns the service over an engine. It starts nothing.

@@ -28,7 +28,8 @@ var ctx = context.Background()
 func open(t *testing.T) *db {
 	t.Helper()
 	c := clock.NewFrozenAt(epoch)
-	e, err := engine.Open(engine.Options{Clock: c})
+	d := &db{t: t, clock: c}
+	e, err := engine.Open(engine.Options{Clock: c, OnDrop: func(space, name string) { d.NoteDrop(space, name) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +38,8 @@ func open(t *testing.T) *db {
 			t.Error(err)
 		}
 	})
-	return &db{Service: New(Options{Engine: e, Region: "eu-west-1", Account: "123456789012"}), t: t, clock: c}
+	d.Service = New(Options{Engine: e, Region: "eu-west-1", Account: "123456789012"})
+	return d
 }
 
 // music creates a table with a partition key "artist" (S), a sort key "song" (S), a local index
