@@ -8,12 +8,11 @@ import (
 	"net/http"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"github.com/mayflydb/mayfly/internal/work/api"
+	"github.com/mayflydb/mayfly/internal/work/attr"
 )
-
-// noDeadline is the due instant of items that stay.
-var noDeadline time.Time
 
 func timeOf(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
 
@@ -48,18 +47,27 @@ func (s *Scaler) DescribeScalingActivities(ctx context.Context, in *DescribeActi
 	if in.ScalableDimension != nil && in.ResourceId == nil {
 		return nil, invalid("The parameter ResourceId is required with ScalableDimension.")
 	}
-	found, err := all[storedActivity](ctx, s, kindActivity)
-	if err != nil {
-		return nil, err
+	out := &DescribeActivitiesOutput{ScalingActivities: []ScalingActivity{}}
+	index, key := byKind, kindActivity
+	if in.ResourceId != nil {
+		if !isResource(*in.ResourceId) {
+			return out, nil
+		}
+		index, key = byResource, *in.ResourceId
 	}
-	latest := int64(1) << 53
-	l.flat = true
-	page, next := pageOf(l, found, func(a *storedActivity) (place, string) {
-		return a.place, fmt.Sprintf("%016d %s", latest-a.At, a.ID)
-	})
-	out := &DescribeActivitiesOutput{ScalingActivities: []ScalingActivity{}, NextToken: next}
-	for i := range page {
-		a := &page[i]
+	last := ""
+	for a, err := range list[storedActivity](ctx, s, index, key, l.after) {
+		if err != nil {
+			return nil, err
+		}
+		if l.dimension != nil && a.Dimension != *l.dimension {
+			continue
+		}
+		if len(out.ScalingActivities) == l.most {
+			out.NextToken = token(last)
+			break
+		}
+		last = a.rank()
 		out.ScalingActivities = append(out.ScalingActivities, ScalingActivity{
 			a.ID, namespace, a.Resource, a.Dimension, a.Description, a.Cause, Timestamp(a.At), Timestamp(a.At), a.Status, a.Reason,
 		})
@@ -67,24 +75,40 @@ func (s *Scaler) DescribeScalingActivities(ctx context.Context, in *DescribeActi
 	return out, nil
 }
 
+// rank orders activities: the latest first.
+func (a *storedActivity) rank() string {
+	const latest = int64(1) << 53
+	return fmt.Sprintf("%016d %s", latest-a.At, a.ID)
+}
+
+// putActivity writes an activity, for six weeks.
+func (s *Scaler) putActivity(ctx context.Context, a storedActivity) error {
+	it := attr.Item{
+		attrID: attr.S(a.id(kindActivity, a.rank())), attrKind: attr.S(kindActivity), attrResource: attr.S(a.Resource), attrRank: attr.S(a.rank()),
+		attrDue: attr.Seconds(timeOf(a.At).Add(activityLife)),
+	}
+	return s.write(ctx, it, a)
+}
+
 func unknownResource(arn string) error {
 	return &api.Error{Code: "ResourceNotFoundException", Message: "The ARN of no scalable target: " + arn, Status: http.StatusBadRequest}
 }
 
-// pageMost is the greatest and the usual number of elements in a page.
-const pageMost = 50
+const (
+	pageMost  = 50   // the greatest and the usual number of elements in a page
+	tokenMost = 1024 // bytes in a token: an attribute rank has no more
+)
 
 // listing is a request for a page of a list.
 type listing struct {
 	resources []string // nil: all
 	dimension *string  // nil: all
 	names     []string // nil: all
-	flat      bool     // in the order of names only
 	after     string   // the element that the page before ended with; "": none
 	most      int
 }
 
-func newListing(service *string, resources []string, dimension *string, most *int64, token *string) (*listing, error) {
+func newListing(service *string, resources []string, dimension *string, most *int64, next *string) (*listing, error) {
 	var sh shape
 	sh.namespace(service)
 	if err := sh.err(); err != nil {
@@ -103,9 +127,9 @@ func newListing(service *string, resources []string, dimension *string, most *in
 		}
 		l.most = int(*most)
 	}
-	if token != nil {
-		text, err := base64.RawURLEncoding.DecodeString(*token)
-		if err != nil || len(text) == 0 {
+	if next != nil {
+		text, err := base64.RawURLEncoding.DecodeString(*next)
+		if err != nil || len(text) == 0 || len(text) > tokenMost || !utf8.Valid(text) {
 			return nil, &api.Error{Code: "InvalidNextTokenException", Message: "The next token is invalid.", Status: http.StatusBadRequest}
 		}
 		l.after = string(text)
@@ -118,9 +142,6 @@ func newListing(service *string, resources []string, dimension *string, most *in
 func pageOf[T any](l *listing, found []T, of func(*T) (place, string)) (page []T, next *string) {
 	key := func(v *T) string {
 		p, name := of(v)
-		if l.flat {
-			return name
-		}
 		return p.id("", name)
 	}
 	found = slices.DeleteFunc(found, func(v T) bool {
@@ -131,10 +152,15 @@ func pageOf[T any](l *listing, found []T, of func(*T) (place, string)) (page []T
 	slices.SortFunc(found, func(a, b T) int { return cmp.Compare(key(&a), key(&b)) })
 	if len(found) > l.most {
 		found = found[:l.most]
-		token := base64.RawURLEncoding.EncodeToString([]byte(key(&found[l.most-1])))
-		next = &token
+		next = token(key(&found[l.most-1]))
 	}
 	return found, next
+}
+
+// token returns the token of the page behind an element.
+func token(last string) *string {
+	text := base64.RawURLEncoding.EncodeToString([]byte(last))
+	return &text
 }
 
 // one returns a list of an optional value.

@@ -36,7 +36,7 @@ import (
 // TableName is the name of the table with all state.
 const TableName = "mayfly.autoscaling"
 
-var tableSpec = ensure.Spec{Name: TableName, Key: attrID, TTL: attrDue, Stream: true, Shards: 1}
+var tableSpec = ensure.Spec{Name: TableName, Key: attrID, TTL: attrDue, Stream: true, Shards: 1, Indexes: []ensure.Index{byKind, byResource}}
 
 // Use is a use of units: of a table, or of a global index, for reads or for writes.
 type Use struct {

@@ -4,21 +4,25 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/mayflydb/mayfly/internal/work/attr"
+	"github.com/mayflydb/mayfly/internal/work/ensure"
 	"github.com/mayflydb/mayfly/internal/work/items"
 )
 
 // The attributes of items in the table. The id begins with the kind of the item.
 const (
-	attrID   = "id"
-	attrDue  = "due"  // of activities and minutes: the item's deadline
-	attrJSON = "json" // of all but minutes
+	attrID       = "id"
+	attrDue      = "due"      // of activities and minutes: the item's deadline
+	attrJSON     = "json"     // of all but minutes
+	attrKind     = "kind"     // of all but minutes
+	attrRank     = "rank"     // orders the items of a kind, or the activities of a resource
+	attrResource = "resource" // of activities
 
 	kindTarget   = "target"
 	kindPolicy   = "policy"
@@ -83,20 +87,26 @@ type storedActivity struct {
 	At                                 int64 // ms since 1970
 }
 
-// put writes an item. A due instant of zero means that the item has no deadline.
-func (s *Scaler) put(ctx context.Context, id string, due time.Time, v any) error {
-	it := attr.Item{attrID: attr.S(id)}
-	if v != nil {
-		text, err := json.Marshal(v)
-		if err != nil {
-			return fmt.Errorf("autoscaling: write %s: %w", id, err)
-		}
-		it[attrJSON] = attr.S(string(text))
+// The indexes of the table, which lists read.
+var (
+	byKind     = ensure.Index{Name: "byKind", Key: attrKind, Sort: attrRank}
+	byResource = ensure.Index{Name: "byResource", Key: attrResource, Sort: attrRank} // activities only
+)
+
+// put writes a target or a policy.
+func (s *Scaler) put(ctx context.Context, kind string, p place, v any) error {
+	id := p.id(kind, "")
+	return s.write(ctx, attr.Item{attrID: attr.S(id), attrKind: attr.S(kind), attrRank: attr.S(id)}, v)
+}
+
+// write writes an item with a value.
+func (s *Scaler) write(ctx context.Context, it attr.Item, v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("autoscaling: write %s: %w", attr.String(it[attrID]), err)
 	}
-	if !due.IsZero() {
-		it[attrDue] = attr.Seconds(due)
-	}
-	_, err := s.o.DB.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(TableName), Item: it})
+	it[attrJSON] = attr.S(string(text))
+	_, err = s.o.DB.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(TableName), Item: it})
 	return err
 }
 
@@ -105,11 +115,15 @@ func (s *Scaler) get(ctx context.Context, id string, v any) (found bool, err err
 	if !s.needed.Load() {
 		return false, nil
 	}
-	it, err := items.Get(ctx, s.o.DB, TableName, attr.Item{attrID: attr.S(id)})
+	it, err := s.item(ctx, id)
 	if err != nil || it == nil {
 		return false, err
 	}
 	return true, decode(it, v)
+}
+
+func (s *Scaler) item(ctx context.Context, id string) (attr.Item, error) {
+	return items.Get(ctx, s.o.DB, TableName, attr.Item{attrID: attr.S(id)})
 }
 
 func decode(it attr.Item, v any) error {
@@ -126,22 +140,37 @@ func (s *Scaler) remove(ctx context.Context, id string) error {
 
 // all returns the stored values of a kind.
 func all[T any](ctx context.Context, s *Scaler, kind string) (values []T, err error) {
-	if !s.needed.Load() {
-		return nil, nil
-	}
-	in := &dynamodb.ScanInput{
-		TableName: aws.String(TableName), ConsistentRead: aws.Bool(true), FilterExpression: aws.String("begins_with(id, :kind)"),
-		ExpressionAttributeValues: attr.Item{":kind": attr.S(kind + "|")},
-	}
-	for it, err := range items.Scan(ctx, s.o.DB, in) {
+	for v, err := range list[T](ctx, s, byKind, kind, "") {
 		if err != nil {
-			return nil, err
-		}
-		var v T
-		if err := decode(it, &v); err != nil {
 			return nil, err
 		}
 		values = append(values, v)
 	}
 	return values, nil
+}
+
+// list returns the values of one key of an index whose rank is above after, in the order of ranks.
+func list[T any](ctx context.Context, s *Scaler, index ensure.Index, key, after string) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		if !s.needed.Load() {
+			return
+		}
+		in := &dynamodb.QueryInput{
+			TableName: aws.String(TableName), IndexName: &index.Name, Limit: aws.Int32(pageMost + 1), KeyConditionExpression: aws.String("#key = :key"),
+			ExpressionAttributeNames: map[string]string{"#key": index.Key}, ExpressionAttributeValues: attr.Item{":key": attr.S(key)},
+		}
+		if after != "" {
+			in.KeyConditionExpression = aws.String("#key = :key AND #rank > :after")
+			in.ExpressionAttributeNames["#rank"], in.ExpressionAttributeValues[":after"] = index.Sort, attr.S(after)
+		}
+		for it, err := range items.Query(ctx, s.o.DB, in) {
+			var v T
+			if err == nil {
+				err = decode(it, &v)
+			}
+			if !yield(v, err) || err != nil {
+				return
+			}
+		}
+	}
 }

@@ -1,9 +1,6 @@
 package autoscale
 
-import (
-	"context"
-	"strings"
-)
+import "context"
 
 // TargetTrackingConfiguration is the configuration of a policy. The cooldowns are stored without
 // effect.
@@ -55,9 +52,6 @@ func (s *Scaler) PutScalingPolicy(ctx context.Context, in *PutScalingPolicyInput
 	if err != nil {
 		return nil, err
 	}
-	if strings.Contains(*in.PolicyName, "|") {
-		return nil, invalid("The policy name cannot contain |.")
-	}
 	if err := in.check(p); err != nil {
 		return nil, err
 	}
@@ -82,7 +76,7 @@ func (s *Scaler) PutScalingPolicy(ctx context.Context, in *PutScalingPolicyInput
 		policy.ARN = "arn:aws:autoscaling:" + s.o.Region + ":" + s.o.Account + ":scalingPolicy:" + uuid() + ":resource/dynamodb/" + p.Resource + ":policyName/" + policy.Name
 	}
 	policy.Config = *in.TargetTrackingScalingPolicyConfiguration
-	if err := s.put(ctx, p.id(kindPolicy, policy.Name), noDeadline, policy); err != nil {
+	if err := s.put(ctx, kindPolicy, p, policy); err != nil {
 		return nil, err
 	}
 	s.setWatched(p.use(), true)
@@ -132,7 +126,7 @@ func (s *Scaler) DeleteScalingPolicy(ctx context.Context, in *DeletePolicyInput)
 		return nil, missing("No scaling policy found for " + p.described() + ", policy name: " + *in.PolicyName)
 	}
 	s.setWatched(p.use(), false)
-	return &Nothing{}, s.remove(ctx, p.id(kindPolicy, policy.Name))
+	return &Nothing{}, s.remove(ctx, p.id(kindPolicy, ""))
 }
 
 // ScalingPolicy describes a policy in answers.

@@ -105,7 +105,7 @@ func (s *Scaler) RegisterScalableTarget(ctx context.Context, in *RegisterScalabl
 	if err := s.make(ctx); err != nil {
 		return nil, err
 	}
-	return &RegisterScalableTargetOutput{t.ARN}, s.put(ctx, p.id(kindTarget, ""), noDeadline, t)
+	return &RegisterScalableTargetOutput{t.ARN}, s.put(ctx, kindTarget, p, t)
 }
 
 // The most targets, as at Amazon for DynamoDB, and the most tags of one.
@@ -171,14 +171,8 @@ func (s *Scaler) DeregisterScalableTarget(ctx context.Context, in *PlaceInput) (
 	if !found {
 		return nil, missing("No scalable target found for " + p.described())
 	}
-	policy, found, err := s.policyOf(ctx, p)
-	if err != nil {
+	if err := s.remove(ctx, p.id(kindPolicy, "")); err != nil {
 		return nil, err
-	}
-	if found {
-		if err := s.remove(ctx, p.id(kindPolicy, policy.Name)); err != nil {
-			return nil, err
-		}
 	}
 	s.setWatched(p.use(), false)
 	return &Nothing{}, s.remove(ctx, p.id(kindTarget, ""))

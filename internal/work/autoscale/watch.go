@@ -3,6 +3,7 @@ package autoscale
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -11,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
 
 	"github.com/mayflydb/mayfly/internal/tracking"
 	"github.com/mayflydb/mayfly/internal/work/attr"
@@ -25,8 +27,9 @@ const activityLife = 6 * 7 * 24 * time.Hour
 
 // watch is the alarms of a place with a policy. Only fire uses it, one minute after the other.
 type watch struct {
-	alarms tracking.Alarms
-	seen   time.Time // the end of the last minute that was observed; zero: none
+	alarms  tracking.Alarms
+	seen    time.Time // the end of the last minute that was observed; zero: none
+	failure failure
 }
 
 // load watches the places of all stored policies.
@@ -73,9 +76,23 @@ func (s *Scaler) Consumed(ctx context.Context, u Use, minute time.Time) {
 	if !s.watches(u) {
 		return
 	}
-	if err := s.put(ctx, u.place().id(kindMinute, ""), minute.Add(time.Minute), nil); err != nil && ctx.Err() == nil {
+	if err := s.arm(ctx, u.place(), minute.Add(time.Minute)); err != nil && ctx.Err() == nil {
 		s.o.Logger.Error("a minute of a table is not seen by its scaling policy", "table", u.Table, "index", u.Index, "error", err)
 	}
+}
+
+// arm sets the timer of a place to the end of a minute, unless it is later already. The minute before
+// is then observed with the later one.
+func (s *Scaler) arm(ctx context.Context, p place, end time.Time) error {
+	_, err := s.o.DB.PutItem(ctx, &dynamodb.PutItemInput{
+		TableName: aws.String(TableName), Item: attr.Item{attrID: attr.S(p.id(kindMinute, "")), attrDue: attr.Seconds(end)},
+		ConditionExpression:      aws.String("attribute_not_exists(#due) OR #due < :end"),
+		ExpressionAttributeNames: map[string]string{"#due": attrDue}, ExpressionAttributeValues: attr.Item{":end": attr.Seconds(end)},
+	})
+	if _, later := errors.AsType[*types.ConditionalCheckFailedException](err); later {
+		return nil
+	}
+	return err
 }
 
 // fire evaluates the alarms at the end of minutes.
@@ -150,34 +167,62 @@ func (s *Scaler) act(ctx context.Context, w *watch, target *storedTarget, policy
 			return nil
 		}
 	}
+	units := fmt.Sprintf("%s capacity units to %d", map[bool]string{true: "write", false: "read"}[target.use().Write], int64(to))
 	a := storedActivity{
 		place: target.place, ID: uuid(), At: s.o.Now().UnixMilli(), Status: "Successful",
-		Description: fmt.Sprintf("Setting %s capacity units to %d.", map[bool]string{true: "write", false: "read"}[target.use().Write], int64(to)),
+		Description: "Setting " + units + ".",
 		Cause:       fmt.Sprintf("monitor alarm TargetTracking-%s-%s in state ALARM triggered policy %s", target.Resource, alarm, policy.Name),
-		Reason:      fmt.Sprintf("Successfully set %s capacity units to %d. Change successfully fulfilled by dynamodb.", map[bool]string{true: "write", false: "read"}[target.use().Write], int64(to)),
+		Reason:      "Successfully set " + units + ". Change successfully fulfilled by dynamodb.",
 	}
 	switch err := s.setCapacity(ctx, target.place, int64(to)); {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil: // such as one decrease too many today: the alarm repeats
-		a.Status, a.Reason = "Failed", "Failed to set capacity: "+err.Error()
+		if !w.failure.changes(reasonOf(err), s.o.Now()) {
+			return nil
+		}
+		a.Status, a.Reason = "Failed", "Failed to set "+units+". Reason: "+reasonOf(err)
 		s.o.Logger.Warn("a scaling policy could not change the capacity", "resource", target.Resource, "to", int64(to), "error", err)
 	default:
 		w.alarms.Restart()
+		w.failure = failure{}
 	}
-	id := target.id(kindActivity, fmt.Sprintf("%016d %s", a.At, a.ID))
-	return s.put(ctx, id, s.o.Now().Add(activityLife), a)
+	return s.putActivity(ctx, a)
+}
+
+// failure is the last activity of a place that has failed, since the last one that succeeded.
+type failure struct {
+	reason string
+	at     time.Time
+}
+
+// failureEvery is the interval of the activities of a change that keeps failing for one reason.
+const failureEvery = time.Hour
+
+// changes reports whether a failed attempt is a new activity. The alarm repeats it each minute.
+func (f *failure) changes(reason string, now time.Time) bool {
+	if reason == f.reason && now.Sub(f.at) < failureEvery {
+		return false
+	}
+	*f = failure{reason, now}
+	return true
+}
+
+// errNoCapacity is the reason if a table was deleted, or made on demand, while its policy acted.
+var errNoCapacity = errors.New("the table or index no longer exists, or is on demand")
+
+// reasonOf returns the text of an error without the id of its request.
+func reasonOf(err error) string {
+	if answer, ok := errors.AsType[smithy.APIError](err); ok {
+		return answer.ErrorCode() + ": " + answer.ErrorMessage()
+	}
+	return err.Error()
 }
 
 // policyOf returns the policy of a place. There is at most one.
 func (s *Scaler) policyOf(ctx context.Context, p place) (policy storedPolicy, found bool, err error) {
-	policies, err := all[storedPolicy](ctx, s, kindPolicy)
-	for _, other := range policies {
-		if other.place == p {
-			return other, true, nil
-		}
-	}
-	return policy, false, err
+	found, err = s.get(ctx, p.id(kindPolicy, ""), &policy)
+	return policy, found, err
 }
 
 // throughput returns the provisioned units of a place. found is false without such a table or index,
@@ -219,7 +264,10 @@ func (s *Scaler) capacity(ctx context.Context, p place) (units float64, found bo
 // setCapacity changes one dimension of a place, and keeps the other.
 func (s *Scaler) setCapacity(ctx context.Context, p place, to int64) error {
 	read, write, found, err := s.throughput(ctx, p)
-	if err != nil || !found {
+	if err == nil && !found {
+		err = errNoCapacity
+	}
+	if err != nil {
 		return err
 	}
 	u := p.use()
