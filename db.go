@@ -155,7 +155,7 @@ func (db *DB) assemble() {
 
 		SwitchedOff: func(table string) { db.work.switchedOff(table) },
 	})
-	over := inProcess{db}
+	over := inProcess{db: db}
 	db.dynamoDB, db.streams, db.scheduler = sdk.InProcess(over, o.Region)
 	db.work = newWork(db)
 	db.engine.Points().OnBegin(db.work.consumed)
@@ -298,7 +298,7 @@ func (db *DB) Scheduler() *schedulerapi.Client { return db.scheduler }
 // port. It is the HTTPClient's Transport of further clients of the AWS SDK, such as EventBridge's
 // for classic rules and Lambda's for event source mappings. Their requests need no signature, and
 // any endpoint.
-func (db *DB) Transport() http.RoundTripper { return inProcess{db} }
+func (db *DB) Transport() http.RoundTripper { return inProcess{db: db} }
 
 // Clock returns the database's clock.
 func (db *DB) Clock() *Clock { return &Clock{db.engine, &db.expired} }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mayflydb/mayfly/internal/front/routes"
 	"github.com/mayflydb/mayfly/internal/front/wire"
+	"github.com/mayflydb/mayfly/internal/sdk"
 	"github.com/mayflydb/mayfly/internal/work/autoscale"
 	"github.com/mayflydb/mayfly/internal/work/consume"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
@@ -43,8 +44,9 @@ func newWork(db *DB) *work {
 	o := db.options
 	w := &work{db: db}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
+	tables, streams, _ := sdk.InProcess(inProcess{db: db, own: true}, o.Region)
 	w.host = host.New(host.Options{
-		DB: db.dynamoDB, Streams: db.streams, Clock: waitingClock{db.Clock()}, Region: o.Region, Account: o.Account,
+		DB: tables, Streams: streams, Clock: waitingClock{db.Clock()}, Region: o.Region, Account: o.Account,
 		Targets: o.Targets, Unmapped: o.Unmapped == UnmappedAccept, Advice: adviceUnmapped, CatchUp: o.catchUp(),
 		Triggers: o.triggers(), Reminders: o.reminders(),
 		Leases: lease.Options{Exclusive: true}, Registry: consume.Registry(db.Registry()), Parked: db.hasTable(deliver.RetriesTable),

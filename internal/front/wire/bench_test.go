@@ -107,7 +107,7 @@ func BenchmarkGetItem(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			r.Body = io.NopCloser(bytes.NewReader([]byte(body)))
-			resp, err := Transport{s}.RoundTrip(r)
+			resp, err := Transport{Server: s}.RoundTrip(r)
 			if err != nil || resp.StatusCode != 200 {
 				b.Fatal(err)
 			}

@@ -27,6 +27,9 @@ type Request struct {
 	// InProcess reports that the request comes from this process, not from a network. It needs no
 	// signature, and the answer no checksum and no compression.
 	InProcess bool
+	// Own reports that the request is part of the server's own work, such as the reading of streams
+	// for triggers. Rules of faults strike it only if it uses mayfly's own tables.
+	Own bool
 	// Local reports that the client is on this machine. The answer is not compressed, since that
 	// takes longer than to send it over the loopback interface.
 	Local bool

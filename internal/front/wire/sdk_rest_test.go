@@ -103,7 +103,7 @@ func TestSDKClientsOfMounted(t *testing.T) {
 	defer server.Close()
 	for name, c := range map[string]clients{
 		"socket":     newSDKClients(server.URL, "secret", nil),
-		"in process": newSDKClients("http://in.process", "wrong", &http.Client{Transport: Transport{s.Server}}),
+		"in process": newSDKClients("http://in.process", "wrong", &http.Client{Transport: Transport{Server: s.Server}}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			s.exerciseScheduler(t, c.scheduler)

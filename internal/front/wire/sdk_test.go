@@ -38,7 +38,7 @@ func TestSDKClients(t *testing.T) {
 	})
 	t.Run("in process", func(t *testing.T) {
 		exercise(t, dynamodb.Options{BaseEndpoint: aws.String("http://in.process"), Region: "eu-west-1", Credentials: bad,
-			HTTPClient: &http.Client{Transport: Transport{s}}}, "Process")
+			HTTPClient: &http.Client{Transport: Transport{Server: s}}}, "Process")
 	})
 	t.Run("wrong secret", func(t *testing.T) {
 		db := dynamodb.New(dynamodb.Options{BaseEndpoint: &server.URL, Region: "eu-west-1", Credentials: bad, RetryMaxAttempts: 1})

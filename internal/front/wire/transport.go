@@ -9,7 +9,10 @@ import (
 // Transport is an http.RoundTripper that passes requests to a Server in the same process: no
 // socket, no signature, no checksum. An AWS SDK client that uses it needs credentials only because
 // the SDK insists on some.
-type Transport struct{ Server *Server }
+type Transport struct {
+	Server *Server
+	Own    bool // see Request.Own
+}
 
 // RoundTrip answers the request. It returns only errors of the request's body, and of its context
 // if that ended the call. The caller must close the answer's body, which releases its memory.
@@ -17,7 +20,7 @@ func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	body := newBuffer()
 	defer releaseBuffer(body)
 	in := newRequest(r)
-	in.InProcess = true
+	in.InProcess, in.Own = true, t.Own
 	_, err := t.Server.readBody(r.Context(), body, r, in)
 	if r.Body != nil {
 		r.Body.Close()
