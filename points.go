@@ -7,6 +7,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/front/admin"
 	"github.com/mayflydb/mayfly/internal/points"
 	"github.com/mayflydb/mayfly/internal/store/engine"
+	"github.com/mayflydb/mayfly/internal/store/service"
 )
 
 // The database's points are what CloudWatch's API shows. Package service counts what is about one
@@ -23,7 +24,7 @@ func (db *DB) countRequest(operation string, status int, code string) {
 	if strings.Contains(operation, ":") { // another API's
 		return
 	}
-	if status == http.StatusBadRequest && code != "ConditionalCheckFailedException" && code != "ProvisionedThroughputExceededException" {
+	if status == http.StatusBadRequest && code != "ConditionalCheckFailedException" && !service.IsThrottling(code) {
 		db.engine.Points().Series(points.Key{Namespace: points.DynamoDB, Metric: points.UserErrors}).Add(1)
 	}
 }

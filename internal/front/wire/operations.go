@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 
@@ -115,17 +116,35 @@ func bind[In, Out any](
 			return err
 		}
 		if err := d.strike(ctx, s, in); err != nil {
+			d.measure(s, in, nil, err)
 			return err
 		}
 		if d.invalid != nil {
 			return d.invalid
 		}
+		returned := false
+		defer func() {
+			if !returned {
+				d.measure(s, in, nil, errPanic)
+			}
+		}()
 		out, err := method(s, ctx, in)
-		d.request.measured = s.Measure(d.name, in, out, err)
+		returned = true
+		d.measure(s, in, out, err)
 		if err == nil && encode != nil {
 			object(w, out, encode)
 		}
 		return err
+	}
+}
+
+// errPanic is measured for an operation that has panicked.
+var errPanic = errors.New("panic")
+
+// measure counts the outcome of the operation.
+func (d *decoder) measure(s *service.Service, in, out any, err error) {
+	if s != nil { // in tests
+		d.request.measured = s.Measure(d.name, in, out, err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -188,7 +189,8 @@ func (s *Service) measureError(operation string, in any, err error) {
 	}
 	answer, known := errors.AsType[*dynamo.Error](err)
 	switch {
-	case !known:
+	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded): // the client has gone, or the server stops
+	case !known || answer.Code == dynamo.CodeInternal:
 		s.countError(tables, points.SystemErrors, operation)
 	case answer.Code == dynamo.CodeConditionalCheckFailed:
 		s.countError(tables, points.ConditionsFailed, "")
@@ -196,14 +198,20 @@ func (s *Service) measureError(operation string, in any, err error) {
 		s.countError(tables, points.Conflicts, "")
 	case answer.Code == dynamo.CodeTransactionCanceled:
 		s.measureReasons(operation, in, answer.Reasons)
-	case throttles[answer.Code]:
+	case IsThrottling(string(answer.Code)):
 		s.countError(tables, points.Throttled, operation)
 	}
 }
 
-// throttles are the errors of throttled requests.
-var throttles = map[dynamo.Code]bool{
-	dynamo.CodeThrottling: true, dynamo.CodeThroughputExceeded: true, dynamo.CodeRequestLimitExceeded: true,
+// IsThrottling reports whether an error's code is of throttling, which counts in ThrottledRequests
+// and not in UserErrors.
+func IsThrottling(code string) bool {
+	switch dynamo.Code(code) {
+	case dynamo.CodeThrottling, dynamo.CodeThroughputExceeded, dynamo.CodeRequestLimitExceeded:
+		return true
+	default:
+		return false
+	}
 }
 
 func (s *Service) countError(tables []string, metric, operation string) {
