@@ -808,3 +808,24 @@ func TestNoListOfAttributes(t *testing.T) {
 		}
 	}
 }
+
+// The error about tags of a foreign or missing table names the user that asks.
+func TestDeniedTagsNameTheUser(t *testing.T) {
+	l := newLocked(t, map[string]string{"ann": allow("dynamodb:*", "*", "")}, Options{})
+	const foreign = "arn:aws:dynamodb:eu-west-9:000000000000:table/Tab"
+	for principal, c := range map[string]*dynamodb.Client{"user/ann": l.client("ann"), "root": l.root} {
+		_, err := c.ListTagsOfResource(t.Context(), &dynamodb.ListTagsOfResourceInput{ResourceArn: aws.String(tableARN + "none")})
+		_, tagged := c.TagResource(t.Context(), &dynamodb.TagResourceInput{ResourceArn: aws.String(foreign), Tags: []types.Tag{{Key: aws.String("k"), Value: aws.String("v")}}})
+		_, untagged := c.UntagResource(t.Context(), &dynamodb.UntagResourceInput{ResourceArn: aws.String(foreign), TagKeys: []string{"k"}})
+		for text, err := range map[string]error{
+			"dynamodb:ListTagsOfResource on resource: " + tableARN + "none": err,
+			"dynamodb:TagResource on resource: " + foreign:                  tagged,
+			"dynamodb:UntagResource on resource: " + foreign:                untagged,
+		} {
+			e, ok := errors.AsType[smithy.APIError](err)
+			if want := "User: arn:aws:iam::000000000000:" + principal + " is not authorized to perform: " + text; !ok || e.ErrorCode() != "AccessDeniedException" || e.ErrorMessage() != want {
+				t.Errorf("%v, want %s", err, want)
+			}
+		}
+	}
+}

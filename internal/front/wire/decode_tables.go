@@ -194,14 +194,17 @@ func decodeUpdateTimeToLive(d *decoder, in *service.UpdateTimeToLiveInput) {
 }
 
 func decodeTagResource(d *decoder, in *service.TagResourceInput) {
+	in.Caller = d.request.user
 	d.read(members{{"ResourceArn", &in.ARN}, {"Tags", &in.Tags}})
 }
 
 func decodeUntagResource(d *decoder, in *service.UntagResourceInput) {
+	in.Caller = d.request.user
 	d.read(members{{"ResourceArn", &in.ARN}, {"TagKeys", &in.Keys}})
 }
 
 func decodeListTags(d *decoder, in *service.ListTagsInput) {
+	in.Caller = d.request.user
 	d.read(members{{"ResourceArn", &in.ARN}, {"NextToken", &in.NextToken}})
 }
 

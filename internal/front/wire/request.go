@@ -40,6 +40,7 @@ type Request struct {
 
 	measured service.Measured // for the latency; zero: nothing
 
+	user       string        // the name of the user that has signed; empty: root, or nobody
 	caller     *caller       // since its authentication; nil: nothing is to be decided or logged
 	unreadable *dynamo.Error // the reason why Body cannot be decompressed; nil: it can, or it is not compressed
 }

@@ -119,7 +119,7 @@ func New(o Options) *Server {
 // a panic of the operation.
 func (s *Server) Do(ctx context.Context, in *Request) *Response {
 	out := newResponse()
-	in.caller, in.unreadable, in.measured = nil, nil, service.Measured{}
+	in.user, in.caller, in.unreadable, in.measured = "", nil, nil, service.Measured{}
 	if s.Observe == nil {
 		operation, code := s.routeRequest(ctx, in, out)
 		out, code = s.admitAnswer(ctx, in, out, operation, code)
@@ -355,6 +355,9 @@ func (s *Server) authenticate(in *Request, service string) (*caller, error) {
 	if err != nil {
 		s.refuseCaller(in, err)
 		return nil, err
+	}
+	if !key.Root() || key.User != key.AccessKey {
+		in.user = key.User
 	}
 	return s.newCaller(key, in), nil
 }

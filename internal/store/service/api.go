@@ -552,18 +552,21 @@ type DescribeTimeToLiveOutput struct {
 }
 
 type TagResourceInput struct {
-	ARN  Opt[string]
-	Tags []Tag
+	ARN    Opt[string]
+	Tags   []Tag
+	Caller string // the user's name, for texts of errors; empty: root
 }
 
 type UntagResourceInput struct {
-	ARN  Opt[string]
-	Keys []string
+	ARN    Opt[string]
+	Keys   []string
+	Caller string
 }
 
 type ListTagsInput struct {
 	ARN       Opt[string]
 	NextToken Opt[string]
+	Caller    string
 }
 
 type ListTagsOutput struct {

@@ -26,7 +26,7 @@ const (
 // by tag its prefix, its letters, mayfly's own values, and repeated keys; the table's existence; the
 // number of all tags.
 func (s *Service) TagResource(ctx context.Context, in *TagResourceInput) (*Empty, error) {
-	table, err := s.taggedTable("TagResource", in.ARN)
+	table, err := s.taggedTable("TagResource", in.ARN, in.Caller)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func (s *Service) TagResource(ctx context.Context, in *TagResourceInput) (*Empty
 // The order of checks: the ARN, as TagResource; the lengths of the keys; that there are any; the table's
 // existence.
 func (s *Service) UntagResource(ctx context.Context, in *UntagResourceInput) (*Empty, error) {
-	table, err := s.taggedTable("UntagResource", in.ARN)
+	table, err := s.taggedTable("UntagResource", in.ARN, in.Caller)
 	if err != nil {
 		return nil, err
 	}
@@ -85,13 +85,13 @@ func (s *Service) UntagResource(ctx context.Context, in *UntagResourceInput) (*E
 // The order of checks: the ARN, as TagResource; the table's existence.
 func (s *Service) ListTagsOfResource(_ context.Context, in *ListTagsInput) (*ListTagsOutput, error) {
 	const operation = "ListTagsOfResource"
-	table, err := s.taggedTable(operation, in.ARN)
+	table, err := s.taggedTable(operation, in.ARN, in.Caller)
 	if err != nil {
 		return nil, err
 	}
 	_, d, err := s.describedTable(table)
 	if err != nil {
-		return nil, tagError(err, in.ARN.V, s.denied(operation, in.ARN.V))
+		return nil, tagError(err, in.ARN.V, s.denied(operation, in.ARN.V, in.Caller))
 	}
 	out := &ListTagsOutput{}
 	tags := d.API.Tags
@@ -127,20 +127,24 @@ func tagError(err error, arn string, missing error) error {
 
 // taggedTable returns the table that a resource ARN names. Access to an ARN that is malformed, or of
 // another account or region, is denied, as at AWS.
-func (s *Service) taggedTable(operation string, arn Opt[string]) (string, error) {
+func (s *Service) taggedTable(operation string, arn Opt[string], caller string) (string, error) {
 	if !arn.Set || arn.V == "" {
 		return "", invalid("Invalid TableArn")
 	}
 	if resource, err := arnResource(arn.V); err != nil || !isARN(arn.V) || arn.V != s.arnOf(resource) {
-		return "", s.denied(operation, arn.V)
+		return "", s.denied(operation, arn.V, caller)
 	}
 	return resourceName(arn.V)
 }
 
-// denied returns the error for a resource that no caller may use.
-func (s *Service) denied(operation, arn string) error {
+// denied returns the error for a resource that no caller may use. caller is a user's name; empty: root.
+func (s *Service) denied(operation, arn, caller string) error {
+	principal := "root"
+	if caller != "" {
+		principal = "user/" + caller
+	}
 	return &dynamo.Error{
-		Code: dynamo.CodeAccessDenied, Message: "User: arn:aws:iam::" + s.account + ":root is not authorized to perform: dynamodb:" + operation + " on resource: " + arn,
+		Code: dynamo.CodeAccessDenied, Message: "User: arn:aws:iam::" + s.account + ":" + principal + " is not authorized to perform: dynamodb:" + operation + " on resource: " + arn,
 	}
 }
 
