@@ -34,7 +34,7 @@ type Time struct{ time.Time }
 // The bounds of a message.
 const (
 	depthMax  = 16     // structures and lists inside each other
-	valuesMax = 50_000 // values and parameters
+	valuesMax = 50_000 // values, with the structures and lists around them
 )
 
 var (

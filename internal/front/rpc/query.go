@@ -21,19 +21,21 @@ func readQuery(body []byte) (any, error) {
 		return nil, errors.New("the form is malformed: " + err.Error())
 	}
 	root := map[string]any{}
+	room := valuesMax
 	for name, values := range parameters {
 		if !utf8.ValidString(name) || !utf8.ValidString(values[0]) {
 			return nil, errors.New("the form is not percent-encoded UTF-8")
 		}
-		if err := insert(root, name, values[0]); err != nil {
+		if err := insert(root, name, values[0], &room); err != nil {
 			return nil, err
 		}
 	}
 	return listed(root), nil
 }
 
-// insert puts a parameter's value at its place in the tree.
-func insert(root map[string]any, name, value string) error {
+// insert puts a parameter's value at its place in the tree. The value and each new structure around
+// it take from room.
+func insert(root map[string]any, name, value string, room *int) error {
 	parts := strings.Split(name, ".")
 	if len(parts) > 2*depthMax { // a list takes two
 		return errDeep
@@ -45,6 +47,9 @@ func insert(root map[string]any, name, value string) error {
 			if at[part] != nil {
 				return errors.New("the parameter " + name + " is below one with a value")
 			}
+			if *room--; *room < 0 {
+				return errMany
+			}
 			inner = map[string]any{}
 			at[part] = inner
 		}
@@ -53,6 +58,9 @@ func insert(root map[string]any, name, value string) error {
 	last := parts[len(parts)-1]
 	if at[last] != nil {
 		return errors.New("the parameter " + name + " has a value, and others are below it")
+	}
+	if *room--; *room < 0 {
+		return errMany
 	}
 	at[last] = value
 	return nil

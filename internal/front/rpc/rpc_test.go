@@ -3,6 +3,7 @@ package rpc
 import (
 	"encoding/hex"
 	"encoding/xml"
+	"fmt"
 	"io"
 	"net/url"
 	"reflect"
@@ -108,6 +109,15 @@ func TestCBORValues(t *testing.T) {
 	}
 }
 
+// nested returns a form of parameters, each in 31 structures of its own.
+func nested(parameters int) string {
+	var b strings.Builder
+	for i := range parameters {
+		fmt.Fprintf(&b, "&%d%s=", i, strings.Repeat(".a", 31))
+	}
+	return b.String()[1:]
+}
+
 // Depth and number are bounded in every form.
 func TestBounds(t *testing.T) {
 	var any struct{}
@@ -123,6 +133,9 @@ func TestBounds(t *testing.T) {
 		"CBOR, many":  {CBOR, "\x9f" + strings.Repeat("\x01", valuesMax) + "\xff", errMany},
 		"Query, deep": {Query, strings.Repeat("a.", 50_000) + "a=1", errDeep},
 		"Query, many": {Query, strings.Repeat("a=1&", valuesMax), errMany},
+		// few parameters with many structures of one member
+		"Query, nested":   {Query, nested(valuesMax/32 + 1), errMany},
+		"Query, unnested": {Query, nested(valuesMax / 32), nil},
 	} {
 		if err := c.form.Decode([]byte(c.body), &any); err != c.want {
 			t.Errorf("%s: %v", what, err)
