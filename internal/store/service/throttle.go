@@ -197,15 +197,24 @@ type strainedIndex struct {
 	err  error
 }
 
-// strain returns the error of the first strained index that a change of the item changes.
+// strain returns the error of the first strained index that a change of the item changes. It counts
+// nothing, since the engine may decide more than once; see countStrained.
 func (a *action) strain(old, new dynamo.Item) error {
 	for _, x := range a.strained {
 		if a.desc.ChangesIndex(x.flow.index, old, new) {
-			x.flow.countThrottled()
 			return x.err
 		}
 	}
 	return nil
+}
+
+// countStrained counts the refused action for the strained index that refused it.
+func (a *action) countStrained() {
+	for _, x := range a.strained {
+		if a.write.Err == x.err {
+			x.flow.countThrottled()
+		}
+	}
 }
 
 // The texts of throttling. AWS's texts for the reasons are not documented in full.

@@ -352,3 +352,24 @@ func TestThrottledCounts(t *testing.T) {
 		}
 	}
 }
+
+// A write that the engine decides several times is throttled once.
+func TestThrottledOncePerWrite(t *testing.T) {
+	d := slow(t, 9, 9, 9, 9)
+	desc := d.engine.DescOf(namespace, "Slow")
+	f := flow{desc: desc, index: &desc.Indexes[0], write: true}
+	throttled := func() int64 { _, writes := f.units().Throttled(); return writes }
+	strained := &action{desc: desc, kind: actionPut, item: item(`{"id":{"S":"a"},"group":{"S":"g"}}`), strained: []strainedIndex{{f, d.throttled(f)}}}
+	other := &action{desc: desc, kind: actionPut, item: item(`{"id":{"S":"b"}}`), strained: []strainedIndex{{f, d.throttled(f)}}}
+	for range 3 {
+		_, strained.write.Err = strained.decide(nil, 0)
+		_, other.write.Err = other.decide(nil, 0)
+	}
+	if strained.write.Err == nil || other.write.Err != nil || throttled() != 0 {
+		t.Errorf("errors %v and %v, %d throttled writes before the refusal", strained.write.Err, other.write.Err, throttled())
+	}
+	countRefused([]*action{strained, other}, 1)
+	if throttled() != 1 {
+		t.Errorf("%d throttled writes, want 1", throttled())
+	}
+}

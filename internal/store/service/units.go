@@ -55,12 +55,14 @@ func (a *action) countWrite(factor float64) {
 	a.desc.Units.AddWritten(units)
 }
 
-// countRefused counts writes that were refused together because of a condition. Each costs as much
-// as an applied write of its item, but nothing in the indexes. Other refusals cost nothing.
+// countRefused counts writes that were refused together. If a condition was the reason, each costs as
+// much as an applied write of its item, but nothing in the indexes. Other refusals cost nothing; those
+// of strained indexes count as throttled.
 func countRefused(actions []*action, factor float64) {
 	failed := false
 	for _, a := range actions {
 		code := errorCode(a.write.Err)
+		a.countStrained()
 		failed = failed || code == dynamo.CodeConditionalCheckFailed || code == dynamo.CodeDuplicateItem
 	}
 	if !failed {
