@@ -114,6 +114,27 @@ removed() {
 until_is 1.0 'the metric of the removal' removed
 checked 'cloudwatch get-metric-statistics'
 
+scaling() {
+	local command=$1
+	shift
+	aws application-autoscaling --endpoint-url "$MAYFLY_ENDPOINT" "$command" --service-namespace dynamodb "$@"
+}
+db update-table --table-name "$table" --billing-mode PROVISIONED --provisioned-throughput ReadCapacityUnits=5,WriteCapacityUnits=5 >/dev/null
+until_is ACTIVE 'the billing mode' db describe-table --table-name "$table" --query Table.TableStatus --output text
+target=(--resource-id "table/$table" --scalable-dimension dynamodb:table:ReadCapacityUnits)
+scaling register-scalable-target "${target[@]}" --min-capacity 2 --max-capacity 50 >/dev/null
+got=$(scaling describe-scalable-targets --resource-ids "table/$table" --query 'ScalableTargets[].[MinCapacity,MaxCapacity]' --output text | xargs)
+expect "$got" '2 50' 'describe-scalable-targets'
+scaling put-scaling-policy "${target[@]}" --policy-name seventy --policy-type TargetTrackingScaling --target-tracking-scaling-policy-configuration \
+	'{"TargetValue":70,"PredefinedMetricSpecification":{"PredefinedMetricType":"DynamoDBReadCapacityUtilization"}}' >/dev/null
+got=$(scaling describe-scaling-policies --resource-id "table/$table" --query 'ScalingPolicies[].PolicyName' --output text)
+expect "$got" seventy 'describe-scaling-policies'
+got=$(scaling describe-scaling-activities --resource-id "table/$table" --query 'length(ScalingActivities)')
+expect "$got" 0 'describe-scaling-activities'
+scaling deregister-scalable-target "${target[@]}"
+refused ObjectNotFoundException scaling delete-scaling-policy "${target[@]}" --policy-name seventy
+checked 'application-autoscaling: a target and a policy'
+
 db delete-table --table-name "$table" >/dev/null
 made=
 db wait table-not-exists --table-name "$table"

@@ -383,6 +383,40 @@ def metrics(db, name):
     checked("cloudwatch: list_metrics, get_metric_data, get_metric_statistics")
 
 
+def autoscaling(db, name):
+    """A scalable target and a policy of a provisioned table, by the service's own names and errors."""
+    scaled = name + "-scaled"
+    db.create_table(
+        TableName=scaled,
+        AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
+        KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
+        ProvisionedThroughput={"ReadCapacityUnits": 5, "WriteCapacityUnits": 5},
+    )
+    try:
+        db.get_waiter("table_exists").wait(TableName=scaled, WaiterConfig={"Delay": 1})
+        client = connect("application-autoscaling")
+        target = {"ServiceNamespace": "dynamodb", "ResourceId": "table/" + scaled, "ScalableDimension": "dynamodb:table:WriteCapacityUnits"}
+        configuration = {"TargetValue": 70.0, "PredefinedMetricSpecification": {"PredefinedMetricType": "DynamoDBWriteCapacityUtilization"}}
+        policy = {"PolicyName": "seventy", "PolicyType": "TargetTrackingScaling", "TargetTrackingScalingPolicyConfiguration": configuration, **target}
+        refused(client.exceptions.ObjectNotFoundException, "a policy without a target", client.put_scaling_policy, **policy)
+        refused(client.exceptions.ValidationException, "crossed bounds", client.register_scalable_target, MinCapacity=9, MaxCapacity=8, **target)
+        client.register_scalable_target(MinCapacity=2, MaxCapacity=50, **target)
+        listed = client.describe_scalable_targets(ServiceNamespace="dynamodb", ResourceIds=[target["ResourceId"]])["ScalableTargets"]
+        expect([(t["ScalableDimension"], t["MinCapacity"], t["MaxCapacity"]) for t in listed], [(target["ScalableDimension"], 2, 50)], "targets")
+        arn = client.put_scaling_policy(**policy)["PolicyARN"]
+        pages = client.get_paginator("describe_scaling_policies").paginate(ServiceNamespace="dynamodb", ResourceId=target["ResourceId"])
+        policies = [p for page in pages for p in page["ScalingPolicies"]]
+        expect([(p["PolicyARN"], p["TargetTrackingScalingPolicyConfiguration"]) for p in policies], [(arn, configuration)], "policies")
+        activities = client.describe_scaling_activities(ServiceNamespace="dynamodb", ResourceId=target["ResourceId"])["ScalingActivities"]
+        expect(activities, [], "activities of an idle table")
+        client.delete_scaling_policy(PolicyName="seventy", **target)
+        client.deregister_scalable_target(**target)
+        refused(client.exceptions.ObjectNotFoundException, "a second removal of the target", client.deregister_scalable_target, **target)
+    finally:
+        db.delete_table(TableName=scaled)
+    checked("application-autoscaling: a target and a policy, registered, described, deleted")
+
+
 def main():
     if not ENDPOINT:
         sys.exit("boto3: MAYFLY_ENDPOINT names no endpoint")
@@ -403,6 +437,7 @@ def main():
         exports(db, table, name)
         expiry_and_stream(db, table, description["LatestStreamArn"])
         metrics(db, name)
+        autoscaling(db, name)
     finally:
         db.delete_table(TableName=name)
     db.get_waiter("table_not_exists").wait(TableName=name, WaiterConfig={"Delay": 1})
