@@ -8,7 +8,8 @@ import (
 
 // FaultRule makes some calls of the APIs of tables and streams fail or wait, so that code that retries
 // can be tested. A call that fails does nothing else. Further rules apply to the same call: their
-// delays add up, and the first error counts.
+// delays add up, and the first error counts. The database's own calls on the program's tables, for
+// autoscaling and triggers, are not struck and not counted.
 type FaultRule struct {
 	// Operation is the operation's name, such as "PutItem". Default: all.
 	Operation string

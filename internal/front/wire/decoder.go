@@ -18,6 +18,7 @@ type decoder struct {
 	faults   *fault.Faults
 	name     string // of the operation
 	body     []byte // the decompressed body of the request
+	running  any    // the input of the operation while its method runs
 	// items and values of this request, one after the other. It is never reused, since inputs refer
 	// to it
 	arena []byte

@@ -122,14 +122,9 @@ func bind[In, Out any](
 		if d.invalid != nil {
 			return d.invalid
 		}
-		returned := false
-		defer func() {
-			if !returned {
-				d.measure(s, in, nil, errPanic)
-			}
-		}()
+		d.running = in
 		out, err := method(s, ctx, in)
-		returned = true
+		d.running = nil
 		d.measure(s, in, out, err)
 		if err == nil && encode != nil {
 			object(w, out, encode)
@@ -140,6 +135,14 @@ func bind[In, Out any](
 
 // errPanic is measured for an operation that has panicked.
 var errPanic = errors.New("panic")
+
+// measurePanic counts the operation as failed if it has not returned. It is not a part of bind, whose
+// code is compiled for each operation.
+func (d *decoder) measurePanic(s *service.Service) {
+	if d.running != nil {
+		d.measure(s, d.running, nil, errPanic)
+	}
+}
 
 // measure counts the outcome of the operation.
 func (d *decoder) measure(s *service.Service, in, out any, err error) {

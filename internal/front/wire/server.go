@@ -294,8 +294,7 @@ func (s *Server) logFault(ctx context.Context, err error, operation, id string) 
 }
 
 // checkAndRun checks the request in AWS's order and then runs the operation, which writes the
-// answer's body to out.w. The target is zero if the request names no operation. A panic of the
-// operation is returned as an error.
+// answer's body to out.w. The target is zero if the request names no operation.
 func (s *Server) checkAndRun(ctx context.Context, in *Request, out *Response, body []byte) (target target, err error) {
 	target, known := lookUp(in.Header.Get("X-Amz-Target"))
 	var from *caller
@@ -321,9 +320,15 @@ func (s *Server) checkAndRun(ctx context.Context, in *Request, out *Response, bo
 	}
 	d := newDecoder(in, out, body)
 	d.caller, d.name, d.faults = from, target.name, s.Faults
+	return target, s.run(ctx, target, d, out)
+}
+
+// run runs an operation and releases the decoder. It returns a panic of the operation as an error.
+func (s *Server) run(ctx context.Context, target target, d *decoder, out *Response) (err error) {
 	defer d.release()
+	defer d.measurePanic(s.Service)
 	defer recovered(&err)
-	return target, target.operation(ctx, s.Service, d, &out.w)
+	return target.operation(ctx, s.Service, d, &out.w)
 }
 
 // recovered turns a panic of the deferring function into its error, a fault.
@@ -381,6 +386,6 @@ func newDecoder(in *Request, out *Response, body []byte) *decoder {
 // release returns the decoder to the pool, without references to the request.
 func (d *decoder) release() {
 	d.Reset(nil)
-	d.request, d.response, d.caller, d.body, d.arena, d.invalid = nil, nil, nil, nil, nil, nil
+	d.request, d.response, d.caller, d.body, d.running, d.arena, d.invalid = nil, nil, nil, nil, nil, nil, nil
 	decoders.Put(d)
 }

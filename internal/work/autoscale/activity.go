@@ -56,7 +56,11 @@ func (s *Scaler) DescribeScalingActivities(ctx context.Context, in *DescribeActi
 		index, key = byResource, *in.ResourceId
 	}
 	last := ""
-	for a, err := range list[storedActivity](ctx, s, index, key, l.after) {
+	for it, err := range s.list(ctx, index, key, l.after) {
+		var a storedActivity
+		if err == nil {
+			err = decode(it, &a)
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -140,8 +140,12 @@ func (s *Scaler) remove(ctx context.Context, id string) error {
 
 // all returns the stored values of a kind.
 func all[T any](ctx context.Context, s *Scaler, kind string) (values []T, err error) {
-	for v, err := range list[T](ctx, s, byKind, kind, "") {
+	for it, err := range s.list(ctx, byKind, kind, "") {
 		if err != nil {
+			return nil, err
+		}
+		var v T
+		if err := decode(it, &v); err != nil {
 			return nil, err
 		}
 		values = append(values, v)
@@ -149,28 +153,19 @@ func all[T any](ctx context.Context, s *Scaler, kind string) (values []T, err er
 	return values, nil
 }
 
-// list returns the values of one key of an index whose rank is above after, in the order of ranks.
-func list[T any](ctx context.Context, s *Scaler, index ensure.Index, key, after string) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		if !s.needed.Load() {
-			return
-		}
-		in := &dynamodb.QueryInput{
-			TableName: aws.String(TableName), IndexName: &index.Name, Limit: aws.Int32(pageMost + 1), KeyConditionExpression: aws.String("#key = :key"),
-			ExpressionAttributeNames: map[string]string{"#key": index.Key}, ExpressionAttributeValues: attr.Item{":key": attr.S(key)},
-		}
-		if after != "" {
-			in.KeyConditionExpression = aws.String("#key = :key AND #rank > :after")
-			in.ExpressionAttributeNames["#rank"], in.ExpressionAttributeValues[":after"] = index.Sort, attr.S(after)
-		}
-		for it, err := range items.Query(ctx, s.o.DB, in) {
-			var v T
-			if err == nil {
-				err = decode(it, &v)
-			}
-			if !yield(v, err) || err != nil {
-				return
-			}
-		}
+// list returns the items of one key of an index whose rank is above after, in the order of ranks. An
+// error is the last element.
+func (s *Scaler) list(ctx context.Context, index ensure.Index, key, after string) iter.Seq2[attr.Item, error] {
+	if !s.needed.Load() {
+		return func(func(attr.Item, error) bool) {}
 	}
+	in := &dynamodb.QueryInput{
+		TableName: aws.String(TableName), IndexName: &index.Name, Limit: aws.Int32(pageMost + 1), KeyConditionExpression: aws.String("#key = :key"),
+		ExpressionAttributeNames: map[string]string{"#key": index.Key}, ExpressionAttributeValues: attr.Item{":key": attr.S(key)},
+	}
+	if after != "" {
+		in.KeyConditionExpression = aws.String("#key = :key AND #rank > :after")
+		in.ExpressionAttributeNames["#rank"], in.ExpressionAttributeValues[":after"] = index.Sort, attr.S(after)
+	}
+	return items.Query(ctx, s.o.DB, in)
 }
