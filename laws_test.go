@@ -138,7 +138,7 @@ func holdsOver(t *testing.T, check func(t *testing.T, overHTTP bool) []string, f
 		}
 		for _, f := range faults {
 			t.Run(name+" "+f.String(), func(t *testing.T) {
-				defer inject(f)()
+				t.Cleanup(inject(f))           // after the database is closed: until then something may be between a fault and its check
 				for range faulttest.Goes(20) { // a race may need several runs on a loaded machine
 					if len(check(t, overHTTP)) > 0 {
 						return
