@@ -18,8 +18,8 @@ type Faults struct {
 	rules []counted
 }
 
-// counted is a rule with its own random numbers and count, so that a rule chooses the same calls
-// whatever other rules there are.
+// counted is a rule that counts its calls and has random numbers of its own. So other rules do not
+// change which calls it strikes.
 type counted struct {
 	Rule
 	calls  int // that the rule fits

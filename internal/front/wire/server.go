@@ -192,7 +192,7 @@ func Refusal(code, message string) error {
 	return &dynamo.Error{Code: dynamo.Code(code), Message: message}
 }
 
-// errorCode returns the code of an error in the API's form, or the one of a fault.
+// errorCode returns the code of an error in the API's form, or InternalServerError's for any other.
 func errorCode(err error) string {
 	if answer, ok := errors.AsType[*dynamo.Error](err); ok {
 		return string(answer.Code)
