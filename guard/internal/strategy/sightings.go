@@ -25,7 +25,10 @@ type Sightings struct {
 	most int // maximum of over
 	// News is true after something was armed.
 	News atomic.Bool
-	mu   struct {
+	// seeing is held from the look at an entry until it is armed, since several readers may find it
+	// at once. It is not mu: Remember locks that while the set is locked.
+	seeing sync.Mutex
+	mu     struct {
 		sync.Mutex
 		over map[armed.Key]sighting // deadlines that have ended lately; armed has the others
 	}
@@ -48,6 +51,8 @@ func (e *Env) NewSightings() *Sightings {
 func (s *Sightings) See(e armed.Entry) {
 	e = e.Lean()
 	e.Armer = s
+	s.seeing.Lock()
+	defer s.seeing.Unlock()
 	if s.Armed.Has(e) {
 		return
 	}

@@ -2,6 +2,8 @@ package strategy
 
 import (
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/mayflydb/mayfly/guard/internal/armed"
@@ -11,6 +13,7 @@ import (
 type stub struct {
 	Guard
 	set      *armed.Set
+	arms     atomic.Int64
 	reported []Progress
 }
 
@@ -19,7 +22,11 @@ func newEnv() *Env {
 	return &Env{Guard: &stub{set: set}, Armed: set}
 }
 
-func (g *stub) Arm(e armed.Entry)   { g.set.Arm(e) }
+func (g *stub) Arm(e armed.Entry) {
+	g.arms.Add(1)
+	g.set.Arm(e)
+}
+
 func (g *stub) Now() int64          { return 500 }
 func (g *stub) Items() int64        { return 1000 }
 func (g *stub) Progress(p Progress) { g.reported = append(g.reported, p) }
@@ -43,6 +50,26 @@ func TestSightingsForgetNothingInBetween(t *testing.T) {
 		}
 		e.At += 1000 // another deadline is news
 		s.See(e)
+	}
+}
+
+// A worker that catches up reads the same pages as its present sweep, at the same time. Each
+// deadline must be armed once, or the item is removed twice.
+func TestSightingsArmOnceForReadersAtTheSameTime(t *testing.T) {
+	const entries = 20_000
+	env := newEnv()
+	s := env.NewSightings()
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() {
+			for i := range entries {
+				s.See(armed.Entry{Key: armed.Key(fmt.Sprint(i)), At: 1000})
+			}
+		})
+	}
+	readers.Wait()
+	if n := env.Guard.(*stub).arms.Load(); n != entries {
+		t.Errorf("%d deadlines were armed %d times", entries, n)
 	}
 }
 
