@@ -351,8 +351,8 @@ func setJSON(b *kv.Batch, key []byte, desc any) {
 }
 
 // Alter changes a table's description. change edits a copy: TTL.Attribute (empty: off), TTL.Expiry,
-// Stream.ViewType (empty: off), Stream.Shards, History.Days (0: off), API, and Indexes, where it adds
-// entries with ID 0 or removes entries. The engine derives the TTL generation, the stream, the
+// Stream.ViewType (empty: off), Stream.Shards, Feed.Destination (empty: off), Feed.Precision,
+// History.Days (0: off), API, and Indexes, where it adds entries with ID 0 or removes entries. The engine derives the TTL generation, the stream, the
 // backfills, the indexes' numbers and the policy's revision. An added index is Building until a
 // backfill has added an entry for every item.
 //
@@ -397,6 +397,7 @@ func (e *Engine) Alter(ctx context.Context, namespace, name string, change func(
 				e.startStream(c.batch, d, next.Stream, c.now)
 			}
 		}
+		e.changeFeed(c.batch, old, d, &next, c.now)
 		setDesc(c.batch, d, next)
 		e.change(t, d)
 		return nil
@@ -510,6 +511,9 @@ func (e *Engine) drop(t *Table, d *TableDesc, last *BackupDesc, also func(*commi
 		}
 		if d.Stream.ViewType != "" {
 			e.disableStream(b, d.Stream.ID, c.now)
+		}
+		if d.Feed.Destination != "" {
+			e.disableStream(b, d.Feed.ID, c.now)
 		}
 		if last != nil {
 			e.setBackup(b, last)

@@ -365,6 +365,7 @@ func (c *checker) description(d *TableDesc) {
 	if h := &d.History; h.Days < 0 || h.Days > historyDaysMax || h.Days != 0 && (len(h.TTL) == 0 || h.Since > c.instant) {
 		c.fault(d.Name, "its history of %d days begins at %d with %d TTL settings, after the last commit of %d or not validly", h.Days, h.Since, len(h.TTL), c.instant)
 	}
+	c.feed(d)
 	if d.Stream.ViewType == "" {
 		return
 	}

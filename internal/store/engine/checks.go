@@ -72,13 +72,13 @@ func (s *slice) checkReaped(c *commit) {
 		invariant.CheckUnless(removal <= c.now, append(unreadFaults, invariant.FireEarly),
 			"%s: reaped at %d an item that is due at %d", s.d.Name, c.now, removal)
 	}
-	invariant.CheckUnless(s.d.Stream.ViewType == "" || len(s.records) == len(s.reaped), append(unreadFaults, invariant.RecordTwice),
+	invariant.CheckUnless(len(s.records) == s.d.streams()*len(s.reaped), append(unreadFaults, invariant.RecordTwice),
 		"%s: %d records of %d removals", s.d.Name, len(s.records), len(s.reaped))
 }
 
 // checkExpired checks that the removal of an expired item before a write has its stream record.
 func (p *plan) checkExpired(d *TableDesc, before int) {
-	invariant.CheckUnless(d.Stream.ViewType == "" || len(p.records) == before+1, []invariant.Fault{invariant.ForgetOldRecord},
+	invariant.CheckUnless(len(p.records) == before+d.streams(), []invariant.Fault{invariant.ForgetOldRecord},
 		"%s: no record of an expired item", d.Name)
 }
 
@@ -224,7 +224,7 @@ func (s *source) checkRestored(d *TableDesc, h header) {
 		return
 	}
 	invariant.CheckUnless(!s.d.expired(h, s.at), []invariant.Fault{invariant.RestoreExpired}, "%s: restores at %d an item with %+v", d.Name, s.at, h)
-	invariant.Check(d.TTL.Generation == 0 && d.Stream.ViewType == "", "%s: a table under restore has TTL %+v and stream %+v", d.Name, d.TTL, d.Stream)
+	invariant.Check(d.TTL.Generation == 0 && d.streams() == 0, "%s: a table under restore has TTL %+v and stream %+v", d.Name, d.TTL, d.Stream)
 }
 
 // checkIdle checks that the clock leaves a moment at which every consumer was asked and none was

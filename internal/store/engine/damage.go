@@ -123,6 +123,10 @@ func (e *Engine) ranges(lower, upper []byte) (out []DamagedRange) {
 			from, to = streamSpan(d.Stream.ID)
 			show(d.Name, "stream records", from, to, showRecord)
 		}
+		if d.Feed.ID != 0 {
+			from, to = streamSpan(d.Feed.ID)
+			show(d.Name, "records for a Kinesis stream", from, to, showRecord)
+		}
 	}
 	return out
 }

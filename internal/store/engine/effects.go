@@ -10,6 +10,7 @@ type effects struct {
 	keys   [][]byte  // to delete: the entry, the item and its index entries
 	due    Instant   // the removal of the item; Never: only the entry goes
 	record pending   // of the removal; without a stream: none
+	feed   pending   // the same for the table's feed
 	undo   undo      // of the removal; without a history: none
 	shrink collected // of the item's collection; without local indexes: none
 }
@@ -73,14 +74,14 @@ func (s *slice) needsItem(a *armed) bool {
 	return s.d.recordsOld() || s.d.History.Days != 0
 }
 
-// recordsOld reports whether the stream records have the old image.
+// recordsOld reports whether the records of a stream have the old image.
 func (d *TableDesc) recordsOld() bool {
-	return d.Stream.ViewType == "OLD_IMAGE" || d.Stream.ViewType == "NEW_AND_OLD_IMAGES"
+	return d.Stream.ViewType == "OLD_IMAGE" || d.Stream.ViewType == "NEW_AND_OLD_IMAGES" || d.Feed.Destination != ""
 }
 
 // recordKeysOnly sets the stream record of a removal that did not read the item.
 func (s *slice) recordKeysOnly(a *armed, r *effects) error {
-	if s.d.Stream.ViewType == "" {
+	if s.d.streams() == 0 {
 		return nil
 	}
 	keys, err := keyItem(s.d.Key, a.key.suffix())
@@ -91,11 +92,9 @@ func (s *slice) recordKeysOnly(a *armed, r *effects) error {
 	return nil
 }
 
-// record sets the stream record of the removal of an item, or of its keys.
+// record sets the stream records of the removal of an item, or of its keys.
 func (s *slice) record(a *armed, old dynamo.Item, r *effects) {
-	if record, ok := s.t.e.recordFor(s.d, a.key, old, nil, true); ok {
-		r.record = record
-	}
+	r.record, r.feed = s.t.e.recordsFor(s.d, a.key, old, nil, true)
 }
 
 // checkOrphan checks that a deadline entry without a matching item has a reason. Every batch changes

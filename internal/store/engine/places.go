@@ -178,6 +178,9 @@ func find[T any](list []*T, compare func(*T) int) *T {
 // orphaned reports whether an enabled stream has no table that writes to it.
 func (p *places) orphaned(d *StreamDesc) bool {
 	t := p.tableByID(d.TableID)
+	if d.Feed() {
+		return d.Disabled == 0 && (t == nil || t.Feed.ID != d.ID || t.Feed.Destination == "")
+	}
 	return d.Disabled == 0 && (t == nil || t.Stream.ID != d.ID || t.Stream.ViewType == "")
 }
 

@@ -38,7 +38,7 @@ type prepared struct {
 // size returns the bytes that it takes in memory, without the allocator's rounding.
 func (p *prepared) size() int {
 	const fixed = 250
-	n := fixed + len(p.raw) + len(p.key.enc) + len(p.record.value) + len(p.undo.value)
+	n := fixed + len(p.raw) + len(p.key.enc) + len(p.record.value) + len(p.feed.value) + len(p.undo.value)
 	for _, key := range p.keys {
 		n += len(key)
 	}

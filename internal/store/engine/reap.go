@@ -94,6 +94,7 @@ type slice struct {
 	batch   *kv.Batch
 	ids     []uint32
 	stream  *stream // nil: none
+	feed    *stream // nil: none
 	records []pending
 	undos   []undo
 	shrunk  []collected // item collections of a table with local indexes
@@ -175,12 +176,14 @@ func (s *slice) collect(from position, now Instant) error {
 func (s *slice) reap() error {
 	e := s.t.e
 	s.batch = e.kv.NewBatch()
-	s.stream = e.streamOf(s.d)
+	s.stream, s.feed = e.streamOf(s.d), e.feedOf(s.d)
 	s.stream.fill(1)
+	s.feed.fill(1)
 	s.ids = e.lockStripes(s.ids)
 	c, err := s.reapLocked()
 	e.unlockStripes(s.ids)
 	if err != nil {
+		s.feed.fill(-1)
 		s.stream.fill(-1)
 		s.batch.Close()
 		return err
@@ -202,11 +205,13 @@ func (s *slice) finish(c *commit) {
 	defer s.batch.Close()
 	failed := e.finish(c) != nil
 	s.stream.fill(-1)
+	s.feed.fill(-1)
 	if failed {
 		return
 	}
 	if len(s.records) > 0 {
 		s.stream.published()
+		s.feed.published()
 	}
 	wakeTrimmers(s.undos, c.now)
 	if len(s.reaped) > 0 {
@@ -298,8 +303,10 @@ func (s *slice) add(r *effects) {
 	if r.undo.table != nil {
 		s.undos = append(s.undos, r.undo)
 	}
-	if r.record.stream != nil {
-		s.records = append(s.records, r.record)
+	for _, record := range []pending{r.record, r.feed} {
+		if record.stream != nil {
+			s.records = append(s.records, record)
+		}
 	}
 }
 

@@ -177,7 +177,7 @@ func (s *salvage) begin() error {
 	})
 	for _, d := range s.tables {
 		s.ids.Table = max(s.ids.Table, d.ID)
-		s.ids.Stream = max(s.ids.Stream, d.Stream.ID)
+		s.ids.Stream = max(s.ids.Stream, d.Stream.ID, d.Feed.ID)
 		s.ids.Revision = max(s.ids.Revision, d.API.Policy.Revision)
 		s.instant = max(s.instant, d.Created, d.TTL.Since)
 		s.marks[d.ID] = Never
@@ -297,6 +297,7 @@ func (s *salvage) writeCatalogue() error {
 			s.fault(d.Name, "its history for point-in-time recovery is not copied: it begins again at %s", s.instant.Time().Format(time.RFC3339Nano))
 		}
 		s.joinStream(d)
+		s.joinFeed(d)
 	}
 	for _, d := range s.streams {
 		if s.orphaned(d) {

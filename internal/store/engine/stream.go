@@ -31,6 +31,10 @@ type StreamDesc struct {
 	NextShard uint32
 	Slots     int            // the number of open shards that share the records
 	Policy    ResourcePolicy `json:",omitzero"` // carried for the API, until the stream is gone
+	// of a feed: the destination that the records are for, and the precision of their times there
+	Destination string `json:",omitzero"`
+	Precision   string `json:",omitzero"`
+	Finished    bool   `json:",omitzero"` // its reader is done with it
 }
 
 // ShardDesc describes a shard of a stream.
@@ -218,31 +222,37 @@ func (e *Engine) streamOf(d *TableDesc) *stream {
 	return e.streamByID(d.Stream.ID)
 }
 
+// findStream returns a stream that is no feed, or nil.
 func (e *Engine) findStream(namespace, table, label string) *stream {
 	e.streams.mu.RLock()
 	defer e.streams.mu.RUnlock()
 	for _, s := range e.streams.byID {
 		d := s.desc.Load()
-		if d.Namespace == namespace && d.Table == table && d.Label == label {
+		if d.Namespace == namespace && d.Table == table && d.Label == label && !d.Feed() {
 			return s
 		}
 	}
 	return nil
 }
 
-// Streams returns every readable stream, enabled or not yet aged out, oldest first.
-func (e *Engine) Streams() ([]*StreamDesc, error) {
+// Streams returns every readable stream but feeds, enabled or not yet aged out, oldest first.
+func (e *Engine) Streams() ([]*StreamDesc, error) { return e.listStreams(false) }
+
+func (e *Engine) listStreams(feeds bool) ([]*StreamDesc, error) {
 	e.streams.mu.RLock()
 	out := make([]*StreamDesc, 0, len(e.streams.byID))
 	for _, s := range e.streams.byID {
-		out = append(out, s.desc.Load())
+		if d := s.desc.Load(); d.Feed() == feeds {
+			out = append(out, d)
+		}
 	}
 	e.streams.mu.RUnlock()
 	slices.SortFunc(out, func(a, b *StreamDesc) int { return int(int64(a.ID) - int64(b.ID)) })
 	return out, e.waitCatalogue(&e.streams.commit)
 }
 
-// StreamByLabel returns the stream with a table's name and a label, or ErrStreamNotFound.
+// StreamByLabel returns the stream with a table's name and a label, or ErrStreamNotFound. It does not
+// find feeds.
 func (e *Engine) StreamByLabel(namespace, table, label string) (*StreamDesc, error) {
 	var d *StreamDesc
 	s := e.findStream(namespace, table, label)
@@ -355,18 +365,35 @@ type pending struct {
 	value  []byte // complete but for the instant
 }
 
-// record adds the stream record of one change to the plan. A change that leaves the item equal has
-// none.
+// record adds the stream records of one change to the plan, one for each stream of the table. A
+// change that leaves the item equal has none.
 func (p *plan) record(d *TableDesc, key Key, old, next dynamo.Item, service bool) {
-	if r, ok := p.e.recordFor(d, key, old, next, service); ok {
-		p.records = append(p.records, r)
+	record, feed := p.e.recordsFor(d, key, old, next, service)
+	if record.stream != nil {
+		p.records = append(p.records, record)
+	}
+	if feed.stream != nil {
+		p.records = append(p.records, feed)
 	}
 }
 
-func (e *Engine) recordFor(d *TableDesc, key Key, old, next dynamo.Item, service bool) (pending, bool) {
-	st := e.streamOf(d)
-	if st == nil || old == nil && next == nil || old != nil && next != nil && bytes.Equal(old, next) {
-		return pending{}, false
+// recordsFor returns the records of one change for the table's stream and for its feed. A record
+// without a stream means that there is none.
+func (e *Engine) recordsFor(d *TableDesc, key Key, old, next dynamo.Item, service bool) (record, feed pending) {
+	if old == nil && next == nil || old != nil && next != nil && bytes.Equal(old, next) {
+		return pending{}, pending{}
+	}
+	record = e.recordFor(d, e.streamOf(d), d.Stream.ViewType, key, old, next, service)
+	st := e.feedOf(d)
+	if st != nil && record.stream != nil && d.Stream.ViewType == feedView { // one text for both
+		return record, pending{stream: st, slot: st.desc.Load().slotOf(key.hash()), value: record.value}
+	}
+	return record, e.recordFor(d, st, feedView, key, old, next, service)
+}
+
+func (e *Engine) recordFor(d *TableDesc, st *stream, view string, key Key, old, next dynamo.Item, service bool) pending {
+	if st == nil {
+		return pending{}
 	}
 	r := Record{Event: Modify, Service: service}
 	switch {
@@ -375,10 +402,10 @@ func (e *Engine) recordFor(d *TableDesc, key Key, old, next dynamo.Item, service
 	case next == nil:
 		r.Event = Remove
 	}
-	if d.Stream.ViewType != "KEYS_ONLY" && d.Stream.ViewType != "NEW_IMAGE" {
+	if view != "KEYS_ONLY" && view != "NEW_IMAGE" {
 		r.Old = old
 	}
-	if d.Stream.ViewType != "KEYS_ONLY" && d.Stream.ViewType != "OLD_IMAGE" {
+	if view != "KEYS_ONLY" && view != "OLD_IMAGE" {
 		r.New = next
 	}
 	if r.Old == nil && r.New == nil { // otherwise an image holds them
@@ -388,7 +415,7 @@ func (e *Engine) recordFor(d *TableDesc, key Key, old, next dynamo.Item, service
 		}
 		r.Keys = d.Key.pick(image)
 	}
-	return pending{stream: st, slot: st.desc.Load().slotOf(key.hash()), value: r.append(nil)}, true
+	return pending{stream: st, slot: st.desc.Load().slotOf(key.hash()), value: r.append(nil)}
 }
 
 // slotOf returns the slot of a partition key.
@@ -426,8 +453,11 @@ func (s *stream) fill(slices int32) {
 }
 
 // published is called when records of the stream have become durable. It wakes the waiting readers,
-// and asks for the trimmer at the instant at which the records age out.
+// and asks for the trimmer at the instant at which the records age out. A nil stream has none.
 func (s *stream) published() {
+	if s == nil {
+		return
+	}
 	s.due.Wake(int64(s.e.Now() + s.e.retention()))
 	if s.waiting.Load() > 0 {
 		s.changed.Announce()

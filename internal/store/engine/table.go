@@ -89,7 +89,7 @@ func (t *Table) live() (*TableDesc, error) {
 // needsOld reports whether a change needs the previous item: for its deadline, its index entries,
 // its record or the table's history.
 func (d *TableDesc) needsOld() bool {
-	return d.TTL.Generation != 0 || d.Stream.ViewType != "" || len(d.Indexes) > 0 || d.History.Days != 0
+	return d.TTL.Generation != 0 || d.streams() > 0 || len(d.Indexes) > 0 || d.History.Days != 0
 }
 
 // TableStats counts the items and bytes of a table, and of each index by name.

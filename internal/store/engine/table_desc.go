@@ -32,6 +32,7 @@ type TableDesc struct {
 	NextIndex uint32 // the id of the next index: none is used twice in a table's life
 	TTL       TTLDesc
 	Stream    StreamSpec  // the stream to write to; ViewType empty: none
+	Feed      FeedSpec    `json:",omitzero"` // a second stream, which the API does not show
 	API       APIDesc     // carried for the API; means nothing to the engine
 	Restore   RestoreDesc `json:",omitzero"`
 	History   HistoryDesc `json:",omitzero"` // for point-in-time recovery
