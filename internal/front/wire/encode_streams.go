@@ -1,6 +1,10 @@
 package wire
 
-import "github.com/mayflydb/mayfly/internal/store/service"
+import (
+	"time"
+
+	"github.com/mayflydb/mayfly/internal/store/service"
+)
 
 func encodeListStreams(w *writer, out *service.ListStreamsOutput) {
 	objects(w.name("Streams"), out.Streams, encodeStreamRef)
@@ -50,8 +54,7 @@ func encodeRecord(w *writer, r *service.StreamRecord) {
 	w.name("eventSource").text("aws:dynamodb")
 	w.name("awsRegion").text(r.Region)
 	w.name("dynamodb").beginObject()
-	// rounds down to whole seconds, as AWS does
-	w.name("ApproximateCreationDateTime").integer(r.Created.Unix())
+	w.name("ApproximateCreationDateTime").creation(r.Created)
 	w.name("Keys").item(r.Keys)
 	w.optionalItem("NewImage", r.New)
 	w.optionalItem("OldImage", r.Old)
@@ -65,4 +68,16 @@ func encodeRecord(w *writer, r *service.StreamRecord) {
 		w.name("Type").text("Service")
 		w.endObject()
 	}
+}
+
+// creation writes the time of a record: whole seconds, as at AWS. A record for the database's own
+// readers has milliseconds, and then half of one. Without it, an SDK that rounds down would be a
+// millisecond early for some instants, since most fractions have no exact binary form.
+func (w *writer) creation(t time.Time) {
+	if t.Nanosecond() == 0 {
+		w.integer(t.Unix())
+		return
+	}
+	w.instant(t)
+	w.buf = append(w.buf, '5')
 }

@@ -149,14 +149,14 @@ func TestEncodeStreams(t *testing.T) {
 	want(t, encoded(t, encodeGetRecords, service.GetRecordsOutput{}), `{"Records":[]}`)
 	k := item(t, `{"k":{"S":"a"}}`)
 	want(t, encoded(t, encodeGetRecords, service.GetRecordsOutput{Next: "n", Records: []service.StreamRecord{
-		{EventID: "e", EventName: "REMOVE", Region: "r", Created: time.UnixMilli(1479499740999), Keys: k, Old: k, Sequence: "7", SizeBytes: 4,
+		{EventID: "e", EventName: "REMOVE", Region: "r", Created: time.UnixMilli(1479499740000), Keys: k, Old: k, Sequence: "7", SizeBytes: 4,
 			ViewType: "OLD_IMAGE", Service: true},
-		{EventID: "f", EventName: "INSERT", Created: time.UnixMilli(0), Keys: k, New: k},
+		{EventID: "f", EventName: "INSERT", Created: time.UnixMilli(999), Keys: k, New: k},
 	}}), `{"Records":[{"eventID":"e","eventName":"REMOVE","eventVersion":"1.1","eventSource":"aws:dynamodb","awsRegion":"r","dynamodb":{`+
 		`"ApproximateCreationDateTime":1479499740,"Keys":{"k":{"S":"a"}},"OldImage":{"k":{"S":"a"}},"SequenceNumber":"7","SizeBytes":4,`+
 		`"StreamViewType":"OLD_IMAGE"},"userIdentity":{"PrincipalId":"dynamodb.amazonaws.com","Type":"Service"}},`+
 		`{"eventID":"f","eventName":"INSERT","eventVersion":"1.1","eventSource":"aws:dynamodb","awsRegion":"","dynamodb":{`+
-		`"ApproximateCreationDateTime":0,"Keys":{"k":{"S":"a"}},"NewImage":{"k":{"S":"a"}},"SequenceNumber":"","SizeBytes":0,`+
+		`"ApproximateCreationDateTime":0.9995,"Keys":{"k":{"S":"a"}},"NewImage":{"k":{"S":"a"}},"SequenceNumber":"","SizeBytes":0,`+
 		`"StreamViewType":""}}],"NextShardIterator":"n"}`)
 }
 

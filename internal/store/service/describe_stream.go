@@ -15,11 +15,11 @@ const (
 
 // DescribeStream returns a stream and its readable shards, in the order of their creation.
 // It checks the shape, then the stream's existence.
-func (s *Service) DescribeStream(_ context.Context, in *DescribeStreamInput) (*StreamDescription, error) {
+func (s *Service) DescribeStream(ctx context.Context, in *DescribeStreamInput) (*StreamDescription, error) {
 	if err := describeStreamShape(in); err != nil {
 		return nil, err
 	}
-	d, err := s.findStream(in.ARN.V)
+	d, err := s.findReadable(ctx, in.ARN.V)
 	if err != nil {
 		return nil, err
 	}

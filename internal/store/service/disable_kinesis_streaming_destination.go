@@ -6,7 +6,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/engine"
 )
 
-// DisableKinesisStreamingDestination ends the delivery of a table's changes to a Kinesis stream.
+// DisableKinesisStreamingDestination ends the delivery of a table's changes to a Kinesis stream. The
+// changes from before are still delivered.
 //
 // The order of checks: the table's name, the shape, the configuration, whether the table exists, and
 // the destination's state. An unknown stream has the same error as a disabled one, as at AWS.
@@ -30,6 +31,7 @@ func (s *Service) DisableKinesisStreamingDestination(ctx context.Context, in *Ki
 			return invalid(msgKinesisState + "KinesisStreamingDestination must be ACTIVE to perform DISABLE operation.")
 		}
 		k.Disabled, k.Precision = true, ""
+		s.feed(d)
 		return nil
 	})
 	if err != nil {

@@ -8,8 +8,9 @@ import (
 )
 
 // EnableKinesisStreamingDestination makes a Kinesis stream the destination of a table's changes. A
-// table has at most one; the disabled ones stay in its list. The setting is stored and shown, and no
-// records are delivered: the log says so.
+// table has at most one; the disabled ones stay in its list. The changes from now on are delivered if
+// a target is mapped to the stream; otherwise the setting is only stored and shown, and the log says
+// so.
 //
 // The order of checks: the table's name, the shape, whether the table exists, and the state of its
 // destinations.
@@ -25,12 +26,20 @@ func (s *Service) EnableKinesisStreamingDestination(ctx context.Context, in *Kin
 		return nil, err
 	}
 	_, err = s.engine.Alter(ctx, namespace, ref.name, func(d *engine.TableDesc, _ engine.Instant) error {
-		return enableDestination(d, in)
+		if err := enableDestination(d, in); err != nil {
+			return err
+		}
+		s.feed(d)
+		return nil
 	})
 	if err != nil {
 		return nil, apiError(err, ref.name)
 	}
-	s.log.Warn("a Kinesis destination is stored, but its stream gets no records; a trigger can deliver them", "table", ref.name, "stream", in.StreamARN.V, "see", "docs/triggers.md")
+	if s.mapped(in.StreamARN.V) {
+		s.feeding(ctx)
+	} else {
+		s.logUnmapped(ref.name, in.StreamARN.V)
+	}
 	return &KinesisOutput{
 		TableName: ref.name, StreamARN: in.StreamARN.V, Status: stateEnabling, Precision: in.Precision.V,
 	}, nil

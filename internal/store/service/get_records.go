@@ -26,7 +26,7 @@ func (s *Service) GetRecords(ctx context.Context, in *GetRecordsInput) (*GetReco
 	if err != nil {
 		return nil, err
 	}
-	d, err := s.findStream(it.arn)
+	d, err := s.findReadable(ctx, it.arn)
 	if err != nil {
 		return nil, err
 	}
@@ -58,13 +58,17 @@ func getRecordsShape(in *GetRecordsInput) error {
 }
 
 // streamRecord returns a record in the API's form. Its time is rounded down to the second, as at
-// AWS.
+// AWS; in a feed it is exact.
 func (s *Service) streamRecord(d *engine.StreamDesc, ids eventIDs, r *engine.Record) StreamRecord {
+	created := r.At.Time()
+	if !d.Feed() {
+		created = created.Truncate(time.Second)
+	}
 	return StreamRecord{
 		EventID:   ids.id(r.Seq),
 		EventName: eventNames[r.Event],
 		Region:    s.region,
-		Created:   r.At.Time().Truncate(time.Second),
+		Created:   created,
 		Keys:      r.Keys,
 		New:       r.New,
 		Old:       r.Old,

@@ -18,11 +18,11 @@ const (
 //
 // The order of checks: the shape; SequenceNumber against the type; the stream; the shard; the
 // sequence number's form.
-func (s *Service) GetShardIterator(_ context.Context, in *GetShardIteratorInput) (*GetShardIteratorOutput, error) {
+func (s *Service) GetShardIterator(ctx context.Context, in *GetShardIteratorInput) (*GetShardIteratorOutput, error) {
 	if err := getShardIteratorShape(in); err != nil {
 		return nil, err
 	}
-	d, err := s.findStream(in.ARN.V)
+	d, err := s.findReadable(ctx, in.ARN.V)
 	if err != nil {
 		return nil, err
 	}

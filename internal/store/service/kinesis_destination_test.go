@@ -57,7 +57,7 @@ func TestKinesisDestinations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(log.String(), "its stream gets no records") || !strings.Contains(log.String(), "table=Music stream="+kinesisOne) {
+	if !strings.Contains(log.String(), "its stream gets no records, since no target is mapped to it") || !strings.Contains(log.String(), "table=Music stream="+kinesisOne) {
 		t.Errorf("the log does not say that nothing is delivered: %s", log.String())
 	}
 	equal(t, "the answer", *out, KinesisOutput{TableName: "Music", StreamARN: kinesisOne, Status: "ENABLING"})

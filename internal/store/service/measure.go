@@ -243,9 +243,9 @@ func (s *Service) measureReasons(operation string, in any, reasons []dynamo.Reas
 	}
 }
 
-// countRecords counts the records of an answer to GetRecords, if it has some.
+// countRecords counts the records of an answer to GetRecords, if it has some. Feeds do not count.
 func (s *Service) countRecords(d *engine.StreamDesc, records []StreamRecord) {
-	if len(records) == 0 {
+	if len(records) == 0 || d.Feed() {
 		return
 	}
 	series := func(metric string) *points.Series {

@@ -66,6 +66,14 @@ type Options struct {
 	// Default: no call.
 	SwitchedOff func(table string)
 
+	// KinesisMapped reports whether the records for a Kinesis stream can be delivered. It must be quick
+	// and safe for concurrent use. Default: they cannot, and destinations are only stored.
+	KinesisMapped func(streamARN string) bool
+
+	// FeedsChanged is called when Feeds may return others than before: after the change is durable,
+	// before the answer. Default: no call.
+	FeedsChanged func(ctx context.Context)
+
 	// TransientStates is the time for which a table or global index shows CREATING, UPDATING or
 	// DELETING after a change, by Elapsed. Default: none.
 	TransientStates time.Duration
@@ -94,6 +102,8 @@ type Service struct {
 	passing  *passingStates // nil: changes show no states
 	throttle bool
 	off      func(table string)
+	mapped   func(streamARN string) bool
+	feeding  func(ctx context.Context)
 	began    time.Duration // the value of elapsed when the service was made
 	run      uint32        // separates shard iterators of this run from earlier ones
 	turns    chan struct{} // has an element for each Turn that is taken
@@ -112,6 +122,8 @@ func New(o Options) *Service {
 		elapsed:  o.Elapsed,
 		throttle: o.Throttle,
 		off:      o.SwitchedOff,
+		mapped:   o.KinesisMapped,
+		feeding:  o.FeedsChanged,
 		turns:    make(chan struct{}, turnsMax(runtime.NumCPU())),
 	}
 	s.tables = "arn:aws:dynamodb:" + s.region + ":" + s.account + ":table/"
@@ -125,6 +137,12 @@ func New(o Options) *Service {
 	s.bulk = bulk.New(bulk.Options{Engine: o.Engine, Namespace: namespace, Bucket: o.Bucket, TableARN: s.tableARN, Logger: o.Logger})
 	if s.off == nil {
 		s.off = func(string) {}
+	}
+	if s.mapped == nil {
+		s.mapped = func(string) bool { return false }
+	}
+	if s.feeding == nil {
+		s.feeding = func(context.Context) {}
 	}
 	if s.elapsed == nil {
 		s.elapsed = func() time.Duration { return time.Duration(s.engine.Now()) * time.Millisecond }

@@ -54,16 +54,6 @@ func parseStreamARN(arn string) (table, label string, err error) {
 	return "", "", invalid(msgInvalidStreamARN + arn)
 }
 
-// findStream returns the stream that an ARN names.
-func (s *Service) findStream(arn string) (*engine.StreamDesc, error) {
-	table, label, err := parseStreamARN(arn)
-	if err != nil {
-		return nil, err
-	}
-	d, err := s.engine.StreamByLabel(namespace, table, label)
-	return d, apiError(err, arn)
-}
-
 func shardID(stream, shard uint32) string {
 	return fmt.Sprintf("%s%020d-%08x", shardIDPrefix, shard, stream)
 }

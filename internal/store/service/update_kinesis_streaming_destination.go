@@ -27,7 +27,11 @@ func (s *Service) UpdateKinesisStreamingDestination(ctx context.Context, in *Kin
 		return nil, err
 	}
 	_, err = s.engine.Alter(ctx, namespace, ref.name, func(d *engine.TableDesc, _ engine.Instant) error {
-		return updateDestination(d, in.StreamARN.V, in.Precision.V)
+		if err := updateDestination(d, in.StreamARN.V, in.Precision.V); err != nil {
+			return err
+		}
+		s.feed(d)
+		return nil
 	})
 	if err != nil {
 		return nil, apiError(err, ref.name)
