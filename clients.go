@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/mayflydb/mayfly/internal/front/wire"
+	"github.com/mayflydb/mayfly/internal/store/service"
 )
 
 // inProcess answers requests with a database in this process. It reads the database's server at
@@ -15,5 +16,8 @@ type inProcess struct {
 
 // RoundTrip answers a request.
 func (p inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
+	if p.own {
+		r = r.WithContext(service.WithFeeds(r.Context()))
+	}
 	return wire.Transport{Server: p.db.server, Own: p.own}.RoundTrip(r)
 }

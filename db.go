@@ -117,6 +117,9 @@ func Open(dir string, options Options) (*DB, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("mayfly: change how tables expire: %w", err), store.Close(), db.audit.Close())
 	}
+	if err := db.service.AdoptDestinations(context.Background()); err != nil {
+		return nil, errors.Join(fmt.Errorf("mayfly: follow the Kinesis destinations of tables: %w", err), store.Close(), db.audit.Close())
+	}
 	registered := store.HoldAll() // keeps the records for consumers that are still to register
 	ctx, stop := context.WithCancel(context.Background())
 	db.stop = stop
@@ -154,6 +157,9 @@ func (db *DB) assemble() {
 		Throttle:        o.Throttle,
 
 		SwitchedOff: func(table string) { db.work.switchedOff(table) },
+
+		KinesisMapped: o.mapped(),
+		FeedsChanged:  func(ctx context.Context) { db.work.feedsChanged(ctx) },
 	})
 	over := inProcess{db: db}
 	db.dynamoDB, db.streams, db.scheduler = sdk.InProcess(over, o.Region)

@@ -48,7 +48,7 @@ func newWork(db *DB) *work {
 	w.host = host.New(host.Options{
 		DB: tables, Streams: streams, Clock: waitingClock{db.Clock()}, Region: o.Region, Account: o.Account,
 		Targets: o.Targets, Unmapped: o.Unmapped == UnmappedAccept, Advice: adviceUnmapped, CatchUp: o.catchUp(),
-		Triggers: o.triggers(), Reminders: o.reminders(),
+		Triggers: o.triggers(), Reminders: o.reminders(), Feeds: w.feeds(),
 		Leases: lease.Options{Exclusive: true}, Registry: consume.Registry(db.Registry()), Parked: db.hasTable(deliver.RetriesTable),
 		Scaling: &autoscale.Options{Units: db.unitsOf, Begun: w.begun.Load, Existing: db.hasTable(autoscale.TableName)},
 		Refuse:  w.refuse, Observe: db.delivery, Failed: w.fail, Logger: o.Logger,
@@ -97,11 +97,11 @@ func (db *DB) hasTable(names ...string) bool {
 	return false
 }
 
-// resume begins the work if the options declare some, or if tables from before hold some. It calls
+// resume begins the work if the options declare some, or if tables or feeds from before hold some. It calls
 // registered when all consumers of that work have registered with the database; at once if there is
 // no work.
 func (w *work) resume(registered func()) {
-	if w.db.options.noWork || w.db.options.DatabaseOnly || len(w.db.options.Triggers) == 0 && len(w.db.options.Reminders) == 0 && !w.db.hasTable(tablesOfWork...) {
+	if w.db.options.noWork || w.db.options.DatabaseOnly || len(w.db.options.Triggers) == 0 && len(w.db.options.Reminders) == 0 && !w.db.hasTable(tablesOfWork...) && !w.hasFeeds() {
 		registered()
 		return
 	}

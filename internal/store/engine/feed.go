@@ -7,10 +7,9 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
-// A feed is a second stream of a table. It has both images of every change, whatever the table's own
-// stream has, for a reader in this process that delivers them to one destination. Its description
-// names the destination. The API does not show feeds, so a feed and the table's own stream are
-// enabled and disabled independently.
+// A feed is a second stream of a table. It has both images of every change, for a reader in this
+// process that delivers them to the destination in its description. The API does not show feeds, so a
+// feed and the table's own stream are enabled and disabled independently.
 
 // FeedSpec is the feed that a table writes to.
 type FeedSpec struct {

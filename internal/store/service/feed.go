@@ -24,8 +24,8 @@ type Feed struct {
 // feedsKey marks a context; see WithFeeds.
 type feedsKey struct{}
 
-// WithFeeds returns a context in which the operations of DynamoDB Streams find feeds. The database
-// gives it to its own readers. No request over the network has it.
+// WithFeeds returns a context in which the operations of DynamoDB Streams find feeds. Only the
+// database's own readers have it, and no request over the network.
 func WithFeeds(ctx context.Context) context.Context { return context.WithValue(ctx, feedsKey{}, true) }
 
 // findReadable returns the stream that an ARN names, or the feed if the context allows it.

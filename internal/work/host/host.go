@@ -55,6 +55,8 @@ type Options struct {
 	Triggers  []trigger.Spec    // declared triggers; trigger.CheckSpecs has accepted them
 	Reminders []reminder.Spec   // declared reminders; reminder.CheckSpecs has accepted them
 
+	Feeds trigger.Feeds // of the embedded database, for Kinesis destinations; Streams reads them
+
 	// Scaling is the autoscaling of tables. Its Units, Begun and Existing are set, and the host sets
 	// the rest. Nil: it is not served.
 	Scaling *autoscale.Options
@@ -116,7 +118,7 @@ func New(o Options) *Host {
 	})
 	h.triggers = trigger.New(trigger.Options{
 		DB: o.DB, Streams: o.Streams, Clock: o.Clock, Resolver: resolver, Courier: h.courier,
-		Region: o.Region, Account: o.Account, Declared: o.Triggers, OnlyThose: o.Aside != "",
+		Region: o.Region, Account: o.Account, Declared: o.Triggers, OnlyThose: o.Aside != "", Feeds: o.Feeds,
 		Leases: o.Leases, Registry: o.Registry, Poll: o.Poll, Logger: o.Logger,
 	})
 	h.reminders = reminder.New(reminder.Options{
@@ -131,6 +133,9 @@ func New(o Options) *Host {
 	}
 	return h
 }
+
+// FollowFeeds makes Run look for feeds that have begun.
+func (h *Host) FollowFeeds() { h.triggers.Wake() }
 
 // Scaler returns the autoscaling of tables, or nil.
 func (h *Host) Scaler() *autoscale.Scaler { return h.scaler }

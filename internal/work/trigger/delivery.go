@@ -30,6 +30,9 @@ func (l *lane) delivery(entries []entry, attempt int) target.Delivery {
 		ID: hash(l.id, l.name, first.sequence, last.sequence), Source: l.arn, Type: deliveryType, Time: first.written, Attempt: attempt,
 		ContentType: contentJSON, Body: payload(entries), TargetARN: l.target,
 	}
+	if l.feed != nil { // each delivery has one record
+		d.Type, d.Body = feedType, first.json
+	}
 	if len(entries) == 1 {
 		d.Key, d.Subject = hash(string(first.key)), string(first.key)
 	}

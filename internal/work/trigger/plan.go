@@ -29,6 +29,15 @@ type plan struct {
 	age       time.Duration // age at which records are abandoned; 0: never
 	partial   bool          // the target's answer may name failed records
 	onFailure string        // ARN that receives a notice about abandoned records, or ""
+	feed      *Feed         // the feed that is read, in the form of Kinesis; nil: a stream, in the form of triggers
+}
+
+// consumer returns the name of the trigger's consumer.
+func (p *plan) consumer() string {
+	if p.feed != nil {
+		return p.id
+	}
+	return consumerName(p.id)
 }
 
 // GroupPrefix begins the group of a trigger's parcels; the trigger's id follows. No schedule group
@@ -36,7 +45,12 @@ type plan struct {
 const GroupPrefix = "trigger:"
 
 // group returns the group of the trigger's parcels in metrics and dead letters.
-func (p *plan) group() string { return GroupPrefix + p.id }
+func (p *plan) group() string {
+	if p.feed != nil {
+		return GroupPrefix + feedPrefix + p.feed.Table
+	}
+	return GroupPrefix + p.id
+}
 
 // starts maps the API's words for a starting position.
 var starts = map[string]consume.Start{trimHorizon: consume.TrimHorizon, latest: consume.Latest}

@@ -68,7 +68,7 @@ const windowRecords = 10_000
 // newConsumer returns the reader of a stream.
 func (r *run) newConsumer(stream string, start consume.Start) *consume.Consumer {
 	return &consume.Consumer{
-		Name: consumerName(r.id), StreamARN: stream, Start: start, DB: r.o.DB, Streams: r.o.Streams, Now: r.o.Clock.Now, Leases: r.o.Leases,
+		Name: r.consumer(), StreamARN: stream, Start: start, DB: r.o.DB, Streams: r.o.Streams, Now: r.o.Clock.Now, Leases: r.o.Leases,
 		Registry: r.o.Registry.Notify(r.noteRegistered), Window: max(windowRecords, 2*r.batch), Logger: r.o.Logger, Handle: r.handle, Settle: r.settle,
 	}
 }
@@ -103,6 +103,9 @@ func (r *run) run(ctx context.Context) {
 			r.log.Error("the trigger has stopped", "error", err)
 			return
 		case ctx.Err() != nil:
+			return
+		case r.feed != nil:
+			r.finishFeed(ctx)
 			return
 		}
 		r.over.Store(true)

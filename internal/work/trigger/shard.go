@@ -65,10 +65,11 @@ func newShard(ctx context.Context, r *run, id string) *shard {
 func (s *shard) take(ctx context.Context, records []consume.Record) error {
 	var page []byte // one buffer for all records, since most pages are done together
 	byLane := make([][]entry, len(s.lanes))
+	appendEvent := s.form()
 	for i := range records {
 		r := &records[i]
 		start := len(page)
-		page = appendRecord(page, &r.Record, s.reading)
+		page = appendEvent(page, &r.Record)
 		matches, err := s.filter.Match(page[start:])
 		// the filter reads this package's own JSON; in case of an error, one record too many is
 		// better than a blocked shard
@@ -100,6 +101,14 @@ func (s *shard) take(ctx context.Context, records []consume.Record) error {
 		}
 	}
 	return s.waitForRoom(ctx)
+}
+
+// form returns the function that appends a record as the target receives it.
+func (s *shard) form() func(dst []byte, r *types.Record) []byte {
+	if s.feed != nil {
+		return s.feedForm()
+	}
+	return func(dst []byte, r *types.Record) []byte { return appendRecord(dst, r, s.reading) }
 }
 
 // keysOf returns an item's keys as JSON.

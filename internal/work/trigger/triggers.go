@@ -33,7 +33,8 @@ type Options struct {
 	Region    string           // of the ARNs of functions and mappings
 	Account   string           // twelve digits
 	Declared  []Spec           // triggers in addition to the mappings; CheckSpecs has accepted them
-	OnlyThose bool             // leaves the mappings to other workers
+	OnlyThose bool             // leaves the mappings and feeds to other workers
+	Feeds     Feeds            // for Kinesis destinations
 	Leases    lease.Options
 	Registry  consume.Registry
 	// interval, in real time, of the search for mappings changed by other workers. Default: never
@@ -73,7 +74,9 @@ type Triggers struct {
 	o       Options
 	changed timer.Bell    // rings when the mappings may have changed
 	ready   chan struct{} // see Ready
-	mu      struct {
+	// the finished feeds without checkpoints, by the names of their consumers; only Run uses it
+	forgotten map[string]bool
+	mu        struct {
 		sync.Mutex
 		runs map[string]*run // the running ones, by id
 	}
@@ -81,7 +84,7 @@ type Triggers struct {
 
 // New returns triggers. They do nothing until Run.
 func New(o Options) *Triggers {
-	t := &Triggers{o: o.withDefaults(), changed: timer.NewBell(), ready: make(chan struct{})}
+	t := &Triggers{o: o.withDefaults(), changed: timer.NewBell(), ready: make(chan struct{}), forgotten: map[string]bool{}}
 	t.mu.runs = map[string]*run{}
 	return t
 }
@@ -90,7 +93,9 @@ func New(o Options) *Triggers {
 // existed when it began.
 func (t *Triggers) Ready() <-chan struct{} { return t.ready }
 
-// wake makes Run read the mappings.
+// Wake makes Run read the mappings and the feeds.
+func (t *Triggers) Wake() { t.wake() }
+
 func (t *Triggers) wake() { t.changed.Ring() }
 
 // Run runs the triggers until ctx is done. It can be called once.
@@ -147,8 +152,12 @@ func (t *Triggers) begun(ctx context.Context) {
 	close(t.ready)
 }
 
-// reconcile starts and stops mappings as the table says, and writes their states.
+// reconcile starts the feeds that have begun. It starts and stops mappings as the table says, and
+// writes their states.
 func (t *Triggers) reconcile(ctx context.Context, stopped *sync.WaitGroup) error {
+	if err := t.followFeeds(ctx, stopped); err != nil {
+		return err
+	}
 	all, err := t.all(ctx)
 	if err != nil {
 		return err

@@ -1,0 +1,188 @@
+package trigger
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
+	"github.com/mayflydb/mayfly/internal/work/consume"
+	"github.com/mayflydb/mayfly/internal/work/pattern"
+	"github.com/mayflydb/mayfly/internal/work/retry"
+)
+
+// Feeds are the hidden streams that the embedded database has for the Kinesis destinations of its
+// tables. The zero value has none. Options.Streams must be able to read them.
+type Feeds struct {
+	// List returns the feeds to deliver, also those that have ended.
+	List func() ([]Feed, error)
+	// Precision returns the present ApproximateCreationDateTimePrecision of a feed's destination;
+	// empty: not set.
+	Precision func(streamARN string) string
+	// Finish is called when a feed has ended and all its records are done. It is called again after an
+	// error.
+	Finish func(streamARN string) error
+}
+
+// Feed is one hidden stream.
+type Feed struct {
+	StreamARN   string
+	Table       string
+	Destination string // the ARN of the Kinesis stream, which leads to a target
+	Finished    bool   // Finish was called for it, in this process or in an earlier one
+}
+
+const (
+	// feedPrefix stands for the name of a trigger in the group of a feed's deliveries; the table's
+	// name follows. No trigger can have such a name.
+	feedPrefix = "kinesis:"
+
+	feedType     = "DynamoDB Item Change"
+	feedBatch    = 500            // the most records in a call of PutRecords
+	feedParallel = 4              // lanes of a shard
+	feedAge      = 24 * time.Hour // for which Amazon keeps undelivered records
+
+	precisionMicros = "MICROSECOND"
+)
+
+// feedPlan returns the behaviour of a feed: each record is a delivery of its own, the order of a key
+// is kept, and a record that fails for a day is a dead letter.
+func feedPlan(f Feed) (*plan, error) {
+	filter, err := pattern.Compile()
+	if err != nil {
+		return nil, err
+	}
+	return &plan{
+		id: feedID(f), arn: strings.TrimSuffix(f.StreamARN[:strings.LastIndexByte(f.StreamARN, '/')], "/stream"), stream: f.StreamARN, start: consume.TrimHorizon,
+		target: f.Destination, filter: filter, batch: feedBatch, parallel: feedParallel, ordered: true, single: true, retries: infinite, age: feedAge,
+		feed: &f,
+	}, nil
+}
+
+// feedID returns the name of a feed's consumer. No other consumer has such a name.
+func feedID(f Feed) string {
+	return "kinesis." + f.Table + f.StreamARN[strings.LastIndexByte(f.StreamARN, '/'):]
+}
+
+// followFeeds starts the delivery of feeds that have begun, and deletes the checkpoints of finished
+// ones. A feed is finished first, so that a crash in between repeats no delivery.
+func (t *Triggers) followFeeds(ctx context.Context, stopped *sync.WaitGroup) error {
+	if t.o.Feeds.List == nil {
+		return nil
+	}
+	feeds, err := t.o.Feeds.List()
+	if err != nil {
+		return err
+	}
+	for _, f := range feeds {
+		if t.run(feedID(f)) != nil {
+			continue
+		}
+		if f.Finished {
+			if err := t.forgetFeed(ctx, feedID(f)); err != nil {
+				return err
+			}
+			continue
+		}
+		p, err := feedPlan(f)
+		if err != nil {
+			return err
+		}
+		t.start(ctx, stopped, p, 0)
+	}
+	return nil
+}
+
+// forgetFeed deletes the checkpoints of a finished feed, once in this process.
+func (t *Triggers) forgetFeed(ctx context.Context, id string) error {
+	if t.forgotten[id] {
+		return nil
+	}
+	if err := consume.Forget(ctx, t.o.DB, id, t.o.Leases); err != nil {
+		return err
+	}
+	t.forgotten[id] = true
+	return nil
+}
+
+// finishFeed ends a feed whose records are done.
+func (r *run) finishFeed(ctx context.Context) {
+	_ = retry.Until(ctx, r.log, retry.Calls, "end a Kinesis destination", func() error { // fails only if ctx is done
+		return r.o.Feeds.Finish(r.stream)
+	})
+}
+
+// feedForm returns the function that appends a record of the feed, for the destination's present
+// precision.
+func (s *shard) feedForm() func(dst []byte, r *types.Record) []byte {
+	precision := s.o.Feeds.Precision(s.stream)
+	return func(dst []byte, r *types.Record) []byte { return appendKinesis(dst, r, s.feed.Table, precision) }
+}
+
+// appendKinesis appends a record as Amazon writes it to a Kinesis stream. Unlike a stream
+// record, its time is in milliseconds or microseconds, and it has no sequence number.
+func appendKinesis(dst []byte, r *types.Record, table, precision string) []byte {
+	dst = append(dst, `{"awsRegion":`...)
+	dst = dynamo.AppendQuoted(dst, aws.ToString(r.AwsRegion))
+	dst = append(dst, `,"eventID":`...)
+	dst = dynamo.AppendQuoted(dst, feedEventID(aws.ToString(r.EventID)))
+	dst = append(dst, `,"eventName":"`...)
+	dst = append(dst, r.EventName...)
+	dst = append(dst, `","userIdentity":`...)
+	if id := r.UserIdentity; id != nil {
+		dst = append(dst, `{"type":`...)
+		dst = dynamo.AppendQuoted(dst, aws.ToString(id.Type))
+		dst = append(dst, `,"principalId":`...)
+		dst = dynamo.AppendQuoted(dst, aws.ToString(id.PrincipalId))
+		dst = append(dst, '}')
+	} else {
+		dst = append(dst, "null"...)
+	}
+	dst = append(dst, `,"recordFormat":"application/json","tableName":`...)
+	dst = dynamo.AppendQuoted(dst, table)
+	dst = append(dst, `,"dynamodb":{`...)
+	if d := r.Dynamodb; d != nil {
+		dst = appendKinesisChange(dst, d, precision)
+	}
+	return append(dst, `},"eventSource":"aws:dynamodb"}`...)
+}
+
+// appendKinesisChange appends the members of "dynamodb".
+func appendKinesisChange(dst []byte, d *types.StreamRecord, precision string) []byte {
+	dst = append(dst, `"ApproximateCreationDateTime":`...)
+	at := aws.ToTime(d.ApproximateCreationDateTime).UnixMilli()
+	if precision == precisionMicros {
+		at *= 1000 // the database's instants are milliseconds
+	}
+	dst = strconv.AppendInt(dst, at, 10)
+	dst = append(dst, `,"Keys":`...)
+	dst = appendAttributes(dst, d.Keys)
+	if d.NewImage != nil {
+		dst = append(dst, `,"NewImage":`...)
+		dst = appendAttributes(dst, d.NewImage)
+	}
+	if d.OldImage != nil {
+		dst = append(dst, `,"OldImage":`...)
+		dst = appendAttributes(dst, d.OldImage)
+	}
+	dst = append(dst, `,"SizeBytes":`...)
+	dst = strconv.AppendInt(dst, aws.ToInt64(d.SizeBytes), 10)
+	if precision != "" {
+		dst = append(dst, `,"ApproximateCreationDateTimePrecision":`...)
+		dst = dynamo.AppendQuoted(dst, precision)
+	}
+	return dst
+}
+
+// feedEventID returns an event ID of 32 hex digits in the form of a UUID, as Amazon's are.
+func feedEventID(id string) string {
+	if len(id) != 32 {
+		return id
+	}
+	return id[:8] + "-" + id[8:12] + "-" + id[12:16] + "-" + id[16:20] + "-" + id[20:]
+}
