@@ -97,9 +97,9 @@ func (db *DB) hasTable(names ...string) bool {
 	return false
 }
 
-// resume begins the work if the options declare some, or if tables or feeds from before hold some. It calls
-// registered when all consumers of that work have registered with the database; at once if there is
-// no work.
+// resume begins the work if the options declare some, or if tables or feeds from before hold some.
+// It calls registered when all consumers of that work have registered with the database; at once if
+// there is no work.
 func (w *work) resume(registered func()) {
 	if w.db.options.noWork || w.db.options.DatabaseOnly || len(w.db.options.Triggers) == 0 && len(w.db.options.Reminders) == 0 && !w.db.hasTable(tablesOfWork...) && !w.hasFeeds() {
 		registered()
