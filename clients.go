@@ -12,11 +12,14 @@ import (
 type inProcess struct {
 	db  *DB
 	own bool // the requests are the database's own work, not the user's
+	// the requests may read feeds. Only the readers of feeds have such a client, so that no trigger,
+	// schedule or user can name a feed
+	feeds bool
 }
 
 // RoundTrip answers a request.
 func (p inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
-	if p.own {
+	if p.feeds {
 		r = r.WithContext(service.WithFeeds(r.Context()))
 	}
 	return wire.Transport{Server: p.db.server, Own: p.own}.RoundTrip(r)

@@ -2,15 +2,14 @@ package mayfly
 
 import (
 	"context"
-	"time"
 
+	"github.com/mayflydb/mayfly/internal/sdk"
 	"github.com/mayflydb/mayfly/internal/work/resolve"
-	"github.com/mayflydb/mayfly/internal/work/retry"
 	"github.com/mayflydb/mayfly/internal/work/trigger"
 )
 
 // A table with a Kinesis destination that has a target has a feed: a hidden stream, which the work
-// delivers, and which only the work's clients find. See service.Feed.
+// delivers, and which only the client of its readers finds. See service.Feed.
 
 // mapped returns the function that reports whether a Kinesis stream has a target. A database that
 // makes no deliveries has none.
@@ -26,14 +25,14 @@ func (o *Options) mapped() func(streamARN string) bool {
 }
 
 // feeds returns the feeds for the triggers.
-func (w *work) feeds() trigger.Feeds {
+func (w *work) feeds(region string) trigger.Feeds {
+	_, streams, _ := sdk.InProcess(inProcess{db: w.db, own: true, feeds: true}, region)
 	return trigger.Feeds{
+		Streams: streams,
 		List: func() (list []trigger.Feed, err error) {
 			feeds, err := w.db.service.Feeds()
 			for _, f := range feeds {
-				if !f.Waits {
-					list = append(list, trigger.Feed{StreamARN: f.StreamARN, Table: f.Table, Destination: f.Destination, Finished: f.Finished})
-				}
+				list = append(list, trigger.Feed{StreamARN: f.StreamARN, Table: f.Table, Destination: f.Destination, Waits: f.Waits, Finished: f.Finished})
 			}
 			return list, err
 		},
@@ -48,21 +47,15 @@ func (w *work) hasFeeds() bool {
 	return err == nil && len(feeds) > 0
 }
 
-// feedLimit is the time for which an operation waits for the readers of feeds.
-const feedLimit = 5 * time.Second
-
 // feedsChanged begins the work if it is the first, and waits until each feed has a reader. So an
-// advance of the clock after the operation waits for the feed's records. A feed whose destination
-// was disabled and enabled again has none until the records from before are delivered, which may
-// take longer than the limit.
+// advance of the clock after the operation waits for the feed's records. It waits for no delivery.
 func (w *work) feedsChanged(ctx context.Context) {
 	defer w.db.engine.HoldAll()()
-	ctx, cancel := context.WithTimeout(ctx, feedLimit)
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	defer context.AfterFunc(w.ctx, cancel)()
 	w.beginFirst(ctx)
-	w.host.FollowFeeds()
-	for pauses := (retry.Policy{First: time.Millisecond, Most: 100 * time.Millisecond}).Start(); w.unread() && w.ctx.Err() == nil && pauses.Wait(ctx); {
-	}
+	w.host.FollowFeeds(ctx)
 }
 
 // beginFirst begins the work, unless it has begun.
@@ -76,18 +69,4 @@ func (w *work) beginFirst(ctx context.Context) {
 		w.begin()
 		w.await(ctx)
 	}
-}
-
-// unread reports whether a feed that is not finished has no reader.
-func (w *work) unread() bool {
-	feeds, err := w.db.service.Feeds()
-	if err != nil {
-		return false
-	}
-	for _, f := range feeds {
-		if !f.Finished && !w.db.service.HasConsumer(f.StreamARN) {
-			return true
-		}
-	}
-	return false
 }

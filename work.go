@@ -48,7 +48,7 @@ func newWork(db *DB) *work {
 	w.host = host.New(host.Options{
 		DB: tables, Streams: streams, Clock: waitingClock{db.Clock()}, Region: o.Region, Account: o.Account,
 		Targets: o.Targets, Unmapped: o.Unmapped == UnmappedAccept, Advice: adviceUnmapped, CatchUp: o.catchUp(),
-		Triggers: o.triggers(), Reminders: o.reminders(), Feeds: w.feeds(),
+		Triggers: o.triggers(), Reminders: o.reminders(), Feeds: w.feeds(o.Region),
 		Leases: lease.Options{Exclusive: true}, Registry: consume.Registry(db.Registry()), Parked: db.hasTable(deliver.RetriesTable),
 		Scaling: &autoscale.Options{Units: db.unitsOf, Begun: w.begun.Load, Existing: db.hasTable(autoscale.TableName)},
 		Refuse:  w.refuse, Observe: db.delivery, Failed: w.fail, Logger: o.Logger,

@@ -55,7 +55,7 @@ type Options struct {
 	Triggers  []trigger.Spec    // declared triggers; trigger.CheckSpecs has accepted them
 	Reminders []reminder.Spec   // declared reminders; reminder.CheckSpecs has accepted them
 
-	Feeds trigger.Feeds // of the embedded database, for Kinesis destinations; Streams reads them
+	Feeds trigger.Feeds // of the embedded database, for Kinesis destinations
 
 	// Scaling is the autoscaling of tables. Its Units, Begun and Existing are set, and the host sets
 	// the rest. Nil: it is not served.
@@ -134,8 +134,8 @@ func New(o Options) *Host {
 	return h
 }
 
-// FollowFeeds makes Run look for feeds that have begun.
-func (h *Host) FollowFeeds() { h.triggers.Wake() }
+// FollowFeeds waits until each feed has a reader, or ctx is done.
+func (h *Host) FollowFeeds(ctx context.Context) { h.triggers.FollowFeeds(ctx) }
 
 // Scaler returns the autoscaling of tables, or nil.
 func (h *Host) Scaler() *autoscale.Scaler { return h.scaler }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
@@ -17,9 +18,11 @@ import (
 )
 
 // Feeds are the hidden streams that the embedded database has for the Kinesis destinations of its
-// tables. The zero value has none. Options.Streams must be able to read them.
+// tables. The zero value has none.
 type Feeds struct {
-	// List returns the feeds to deliver, also those that have ended.
+	// Streams reads feeds. No other reader has such a client, so a trigger cannot read a feed.
+	Streams *dynamodbstreams.Client
+	// List returns the feeds to deliver, oldest first, also those that have ended.
 	List func() ([]Feed, error)
 	// Precision returns the present ApproximateCreationDateTimePrecision of a feed's destination;
 	// empty: not set.
@@ -34,7 +37,9 @@ type Feed struct {
 	StreamARN   string
 	Table       string
 	Destination string // the ARN of the Kinesis stream, which leads to a target
-	Finished    bool   // Finish was called for it, in this process or in an earlier one
+	// an earlier feed of the table for the same destination is not finished, and is delivered first
+	Waits    bool
+	Finished bool // Finish was called for it, in this process or in an earlier one
 }
 
 const (
@@ -69,44 +74,105 @@ func feedID(f Feed) string {
 	return "kinesis." + f.Table + f.StreamARN[strings.LastIndexByte(f.StreamARN, '/'):]
 }
 
-// followFeeds starts the delivery of feeds that have begun, and deletes the checkpoints of finished
-// ones. A feed is finished first, so that a crash in between repeats no delivery.
-func (t *Triggers) followFeeds(ctx context.Context, stopped *sync.WaitGroup) error {
-	if t.o.Feeds.List == nil {
-		return nil
-	}
-	feeds, err := t.o.Feeds.List()
-	if err != nil {
-		return err
-	}
-	for _, f := range feeds {
-		if t.run(feedID(f)) != nil {
-			continue
-		}
-		if f.Finished {
-			if err := t.forgetFeed(ctx, feedID(f)); err != nil {
-				return err
-			}
-			continue
-		}
-		p, err := feedPlan(f)
-		if err != nil {
-			return err
-		}
-		t.start(ctx, stopped, p, 0)
-	}
-	return nil
+// feeding starts the readers of feeds. Its lock covers a look at the list and what follows from it:
+// so the checkpoints of a feed that has just finished are not deleted before a look that still found
+// it unfinished has ended.
+type feeding struct {
+	sync.Mutex
+	start func(*plan) *run // nil: Run has not begun, or is over, or leaves the feeds to others
+	// the finished feeds without checkpoints, by the names of their consumers
+	forgotten map[string]bool
 }
 
-// forgetFeed deletes the checkpoints of a finished feed, once in this process.
-func (t *Triggers) forgetFeed(ctx context.Context, id string) error {
-	if t.forgotten[id] {
+// begin lets feeds start, or ends that.
+func (f *feeding) begin(start func(*plan) *run) {
+	f.Lock()
+	defer f.Unlock()
+	f.start = start
+}
+
+// FollowFeeds waits until Run has begun and each feed has a registered reader, or ctx is done. A
+// failing target does not delay it.
+func (t *Triggers) FollowFeeds(ctx context.Context) {
+	select {
+	case <-t.ready:
+	case <-ctx.Done():
+		return
+	}
+	t.feeding.Lock()
+	_, runs, err := t.startFeedsLocked()
+	t.feeding.Unlock()
+	if err != nil {
+		t.wake() // Run tries again
+	}
+	for _, r := range runs {
+		select {
+		case <-r.registered:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// followFeeds starts the readers of feeds, and deletes the checkpoints of finished ones. A feed is
+// finished first, so that a crash in between repeats no delivery.
+func (t *Triggers) followFeeds(ctx context.Context) error {
+	t.feeding.Lock()
+	defer t.feeding.Unlock()
+	feeds, _, err := t.startFeedsLocked()
+	for _, f := range feeds {
+		if err == nil && f.Finished && t.run(feedID(f)) == nil {
+			err = t.forgetFeedLocked(ctx, feedID(f))
+		}
+	}
+	return err
+}
+
+// startFeedsLocked starts a reader for each feed that is not finished. All of them read at once, so
+// the database keeps their records, however long the delivery of an earlier feed takes; but a feed
+// that waits delivers nothing until it takes its turn.
+func (t *Triggers) startFeedsLocked() (feeds []Feed, runs []*run, err error) {
+	if t.o.Feeds.List == nil || t.feeding.start == nil {
+		return nil, nil, nil
+	}
+	if feeds, err = t.o.Feeds.List(); err != nil {
+		return nil, nil, err
+	}
+	type line struct{ table, destination string }
+	last := map[line]*run{}
+	for _, f := range feeds {
+		if f.Finished {
+			continue
+		}
+		r := t.run(feedID(f))
+		if r == nil {
+			p, err := feedPlan(f)
+			if err != nil {
+				return nil, runs, err
+			}
+			r = t.feeding.start(p)
+		}
+		runs = append(runs, r)
+		of := line{f.Table, f.Destination}
+		if before := last[of]; !f.Waits {
+			r.takeTurn()
+		} else if before != nil {
+			before.rests.lead(&r.rests)
+		}
+		last[of] = r
+	}
+	return feeds, runs, nil
+}
+
+// forgetFeedLocked deletes the checkpoints of a finished feed, once in this process.
+func (t *Triggers) forgetFeedLocked(ctx context.Context, id string) error {
+	if t.feeding.forgotten[id] {
 		return nil
 	}
 	if err := consume.Forget(ctx, t.o.DB, id, t.o.Leases); err != nil {
 		return err
 	}
-	t.forgotten[id] = true
+	t.feeding.forgotten[id] = true
 	return nil
 }
 

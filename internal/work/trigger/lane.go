@@ -62,6 +62,7 @@ func (l *lane) work() {
 	defer l.run.ends.Done()
 	defer l.shard.ends.Done()
 	defer l.rests.work(-1)
+	l.awaitTurn(l.ctx)
 	for {
 		batch := l.next(l.ctx)
 		if batch == nil {

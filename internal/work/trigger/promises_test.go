@@ -34,7 +34,7 @@ func insideRun(c Clock, p plan) *run {
 	r := &run{plan: &p, o: &Options{Clock: c, Resolver: deliver.ResolverFunc(func(string) (deliver.Lane, error) {
 		return deliver.Lane{Name: "plain", Target: plainTarget{}}, nil
 	})}}
-	r.rests.announce = func(time.Time) {}
+	r.rests.to(func(time.Time) {})
 	r.mu.shards = map[string]*shard{}
 	return r
 }

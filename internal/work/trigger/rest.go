@@ -8,14 +8,53 @@ import (
 // rests combines the waits of a trigger's lanes. While all lanes with records wait for instants of
 // the database's clock, the trigger rests until the first of these instants, and `advance` of the
 // clock stops there.
+//
+// A feed that waits for an earlier one rests exactly while the earlier one does: its records cannot
+// be delivered before. While the earlier one works, or is about to end, the clock waits for both.
 type rests struct {
-	announce func(until time.Time) // receives the instant; zero: the rest is over
-	mu       struct {
+	mu struct {
 		sync.Mutex
-		busy      int // lanes with a worker
+		announce  func(until time.Time) // receives the instant; zero: the rest is over. Nil: not yet
+		busy      int                   // lanes with a worker
 		waiting   map[*lane]time.Time
 		announced time.Time // last passed to announce
+		follows   bool      // the rest of an earlier feed counts, not that of these lanes
+		follower  *rests    // of the feed that waits for this one; nil: none
 	}
+}
+
+// to sets the receiver of the instants.
+func (r *rests) to(announce func(until time.Time)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.announce = announce
+}
+
+// lead makes a later feed rest while this one does.
+func (r *rests) lead(follower *rests) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.mu.follower != follower {
+		r.mu.follower = follower
+		follower.mirror(r.mu.announced)
+	}
+}
+
+// mirror takes over the instant of an earlier feed.
+func (r *rests) mirror(until time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.mu.follows {
+		r.passLocked(until)
+	}
+}
+
+// follow records that an earlier feed comes first, or no longer does.
+func (r *rests) follow(follows bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.follows = follows
+	r.announceLocked()
 }
 
 // work counts a worker that begins (1) or ends (-1).
@@ -51,6 +90,10 @@ func (r *rests) wake(l *lane) {
 }
 
 func (r *rests) announceLocked() {
+	if r.mu.follows {
+		r.passLocked(r.mu.announced) // the consumer may not have existed when that was announced
+		return
+	}
 	var until time.Time
 	if r.mu.busy == 0 {
 		for _, at := range r.mu.waiting {
@@ -60,7 +103,18 @@ func (r *rests) announceLocked() {
 		}
 	}
 	if !until.Equal(r.mu.announced) {
-		r.mu.announced = until
-		r.announce(until)
+		r.passLocked(until)
+	}
+}
+
+// passLocked announces an instant. The follower learns of a rest, and of its end, after this trigger:
+// so the clock waits for one of them meanwhile.
+func (r *rests) passLocked(until time.Time) {
+	r.mu.announced = until
+	if r.mu.announce != nil {
+		r.mu.announce(until)
+	}
+	if r.mu.follower != nil {
+		r.mu.follower.mirror(until)
 	}
 }

@@ -30,6 +30,8 @@ type run struct {
 	// the database is another process
 	registered chan struct{}
 	once       sync.Once
+	turn       chan struct{} // closed when no earlier feed comes first
+	turned     sync.Once
 	reading    string         // ARN of the current stream
 	ends       sync.WaitGroup // of all lanes
 	mu         struct {
@@ -42,7 +44,12 @@ type run struct {
 func newRun(t *Triggers, p *plan, revision int64, cancel context.CancelFunc) *run {
 	r := &run{plan: p, o: &t.o, triggers: t, revision: revision, cancel: cancel, log: t.o.Logger.With("trigger", p.id)}
 	r.mu.shards = map[string]*shard{}
-	r.registered = make(chan struct{})
+	r.registered, r.turn = make(chan struct{}), make(chan struct{})
+	if p.feed != nil && p.feed.Waits {
+		r.rests.follow(true)
+	} else {
+		r.takeTurn()
+	}
 	if t.o.Registry.Register == nil {
 		r.noteRegistered()
 	}
@@ -62,13 +69,33 @@ func (r *run) isRegistered() bool {
 	}
 }
 
+// takeTurn begins the delivery of the records that were read so far: no earlier feed comes first.
+func (r *run) takeTurn() {
+	r.turned.Do(func() {
+		r.rests.follow(false) // first, so that the clock waits for the deliveries
+		close(r.turn)
+	})
+}
+
+// awaitTurn waits until records may be delivered, or ctx is done.
+func (r *run) awaitTurn(ctx context.Context) {
+	select {
+	case <-r.turn:
+	case <-ctx.Done():
+	}
+}
+
 // windowRecords bounds the records that a consumer reads ahead of the first one that is not done.
 const windowRecords = 10_000
 
 // newConsumer returns the reader of a stream.
 func (r *run) newConsumer(stream string, start consume.Start) *consume.Consumer {
+	streams := r.o.Streams
+	if r.feed != nil {
+		streams = r.o.Feeds.Streams
+	}
 	return &consume.Consumer{
-		Name: r.consumer(), StreamARN: stream, Start: start, DB: r.o.DB, Streams: r.o.Streams, Now: r.o.Clock.Now, Leases: r.o.Leases,
+		Name: r.consumer(), StreamARN: stream, Start: start, DB: r.o.DB, Streams: streams, Now: r.o.Clock.Now, Leases: r.o.Leases,
 		Registry: r.o.Registry.Notify(r.noteRegistered), Window: max(windowRecords, 2*r.batch), Logger: r.o.Logger, Handle: r.handle, Settle: r.settle,
 	}
 }
@@ -94,7 +121,7 @@ func (r *run) run(ctx context.Context) {
 		}
 		consumer := r.newConsumer(r.reading, start)
 		consumer.Registry = consumer.Registry.Notify(looked)
-		r.rests.announce = consumer.Rest
+		r.rests.to(consumer.Rest)
 		err := consumer.Run(ctx)
 		looked()
 		r.ends.Wait()

@@ -74,9 +74,8 @@ type Triggers struct {
 	o       Options
 	changed timer.Bell    // rings when the mappings may have changed
 	ready   chan struct{} // see Ready
-	// the finished feeds without checkpoints, by the names of their consumers; only Run uses it
-	forgotten map[string]bool
-	mu        struct {
+	feeding feeding
+	mu      struct {
 		sync.Mutex
 		runs map[string]*run // the running ones, by id
 	}
@@ -84,7 +83,8 @@ type Triggers struct {
 
 // New returns triggers. They do nothing until Run.
 func New(o Options) *Triggers {
-	t := &Triggers{o: o.withDefaults(), changed: timer.NewBell(), ready: make(chan struct{}), forgotten: map[string]bool{}}
+	t := &Triggers{o: o.withDefaults(), changed: timer.NewBell(), ready: make(chan struct{})}
+	t.feeding.forgotten = map[string]bool{}
 	t.mu.runs = map[string]*run{}
 	return t
 }
@@ -92,9 +92,6 @@ func New(o Options) *Triggers {
 // Ready returns a channel that is closed when Run reads the existing streams of all triggers that
 // existed when it began.
 func (t *Triggers) Ready() <-chan struct{} { return t.ready }
-
-// Wake makes Run read the mappings and the feeds.
-func (t *Triggers) Wake() { t.wake() }
 
 func (t *Triggers) wake() { t.changed.Ring() }
 
@@ -117,6 +114,8 @@ func (t *Triggers) Run(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
+	t.feeding.begin(func(p *plan) *run { return t.start(ctx, &stopped, p, 0) })
+	defer t.feeding.begin(nil)
 	t.wake()
 	for {
 		t.changed.Wait(ctx, t.o.Poll, nil)
@@ -155,7 +154,7 @@ func (t *Triggers) begun(ctx context.Context) {
 // reconcile starts the feeds that have begun. It starts and stops mappings as the table says, and
 // writes their states.
 func (t *Triggers) reconcile(ctx context.Context, stopped *sync.WaitGroup) error {
-	if err := t.followFeeds(ctx, stopped); err != nil {
+	if err := t.followFeeds(ctx); err != nil {
 		return err
 	}
 	all, err := t.all(ctx)
