@@ -323,7 +323,7 @@ func (db *DB) Err() error { return db.engine.Err() }
 func (db *DB) Close() error {
 	db.closeOnce.Do(func() {
 		db.engine.HoldAll() // to the end: without it, the records of consumers that end could be trimmed undelivered
-		db.work.end() // before the store and the background work that it needs
+		db.work.end()       // before the store and the background work that it needs
 		db.stop()
 		<-db.ran
 		db.closeErr = errors.Join(db.failure, db.engine.Close(), db.audit.Close())

@@ -64,6 +64,9 @@ func (l *lane) giveUp(ctx context.Context, p *part, condition string) {
 		close(buried)
 	})
 	d := l.delivery(p.entries, max(p.invoked, 1))
+	if l.single && len(entries) == 1 {
+		d.ID = entries[0].id // as in the attempts
+	}
 	if l.onFailure != "" {
 		l.o.Courier.Deliver(ctx, deliver.Parcel{Delivery: l.notice(d, p, condition), Group: l.group()}, done)
 	}

@@ -16,6 +16,8 @@ type part struct {
 	failed   int // attempts that count against the retries
 	invoked  int // all attempts
 	last     *target.Error
+	again    time.Time             // of a record by itself: it pauses until then
+	after    time.Duration         // the least pause that the target asked for
 	function *target.FunctionError // of the last attempt; nil if the function did not run
 	// the failed records in the answer of the last attempt, if it succeeded
 	named []int
@@ -59,8 +61,7 @@ func (l *lane) dropExpired(ctx context.Context, p *part) {
 	if l.age == 0 {
 		return
 	}
-	now := l.o.Clock.Now()
-	n := slices.IndexFunc(p.entries, func(e entry) bool { return now.Sub(e.written) < l.age+time.Second })
+	n := slices.IndexFunc(p.entries, func(e entry) bool { return !l.expired(e) })
 	if n < 0 {
 		n = len(p.entries)
 	}
@@ -69,6 +70,11 @@ func (l *lane) dropExpired(ctx context.Context, p *part) {
 		old.entries, p.entries = p.entries[:n], p.entries[n:]
 		l.giveUp(ctx, &old, conditionAge)
 	}
+}
+
+// expired reports whether a record is too old.
+func (l *lane) expired(e entry) bool {
+	return l.age > 0 && l.o.Clock.Now().Sub(e.written) >= l.age+time.Second
 }
 
 // try makes one attempt for a part, and returns the parts that remain.
@@ -179,87 +185,6 @@ func finish(entries []entry) {
 	for _, e := range entries {
 		e.done()
 	}
-}
-
-// handSingles delivers each record by itself. A round has one record of each remaining key, those
-// with the fewest attempts first. So a key keeps its order no matter what the target does with the
-// deliveries of a call, and a failing key does not delay the others.
-func (l *lane) handSingles(ctx context.Context, batch []entry) {
-	left := make([]*part, len(batch))
-	for i := range batch {
-		left[i] = &part{entries: batch[i : i+1]}
-	}
-	for ctx.Err() == nil {
-		for _, p := range left {
-			l.dropExpired(ctx, p)
-		}
-		left = unfinished(left)
-		round := firstOfKeys(left)
-		if len(round) == 0 {
-			return
-		}
-		l.tryRound(ctx, round)
-		left = unfinished(left)
-	}
-}
-
-// unfinished returns the parts that have records.
-func unfinished(parts []*part) []*part {
-	return slices.DeleteFunc(parts, func(p *part) bool { return len(p.entries) == 0 })
-}
-
-// firstOfKeys returns the first record of each key, those with the fewest attempts first.
-func firstOfKeys(parts []*part) (round []*part) {
-	seen := map[string]bool{}
-	for _, p := range parts {
-		if key := string(p.entries[0].key); !seen[key] {
-			seen[key] = true
-			round = append(round, p)
-		}
-	}
-	slices.SortStableFunc(round, func(a, b *part) int { return a.invoked - b.invoked })
-	return round
-}
-
-// tryRound makes an attempt for records of different keys. It empties the parts that succeeded or
-// were abandoned.
-func (l *lane) tryRound(ctx context.Context, round []*part) {
-	parcels := make([]deliver.Parcel, len(round))
-	for i, p := range round {
-		parcels[i] = deliver.Parcel{Delivery: l.recordDelivery(p.entries[0], p.invoked+1), Group: l.group()}
-	}
-	result, wait := resultOK, time.Duration(-1)
-	for i, err := range l.o.Courier.Call(ctx, parcels...) {
-		p := round[i]
-		if errors.Is(err, deliver.ErrHeldBack) {
-			continue
-		}
-		if ctx.Err() != nil && err != nil {
-			return
-		}
-		p.invoked++
-		if err == nil {
-			finish(p.entries)
-			p.entries = nil
-			continue
-		}
-		p.note(err, nil)
-		f := l.judge(p, err)
-		result, wait = f.result, max(wait, f.after)
-		if f.counts {
-			p.failed++
-		}
-		if f.hopeless || l.exhausted(p) {
-			l.giveUp(ctx, p, conditionRetries)
-			p.entries = nil
-		}
-	}
-	l.result(ctx, result)
-	if wait < 0 {
-		l.failures = 0
-		return
-	}
-	l.pause(ctx, wait)
 }
 
 // handUnordered makes one attempt for a batch, and leaves failed records to the courier, one by

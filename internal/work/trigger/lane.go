@@ -99,6 +99,16 @@ func (l *lane) next(ctx context.Context) []entry {
 	}
 }
 
+// more takes a further batch out of the queue, if no window has to pass first.
+func (l *lane) more() []entry {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.window > 0 {
+		return nil
+	}
+	return l.cutLocked()
+}
+
 // cutLocked takes a batch out of the queue.
 func (l *lane) cutLocked() []entry {
 	size := len(eventOpen) + len(eventClose)
@@ -130,7 +140,11 @@ func (l *lane) sleep(ctx context.Context, until time.Time, wake <-chan struct{})
 // pause waits after a failure, longer after each further one.
 func (l *lane) pause(ctx context.Context, atLeast time.Duration) {
 	l.failures++
-	until := l.o.Clock.Now().Add(max(l.o.Backoff.After(l.failures, l.o.Jitter()), atLeast))
+	l.rest(ctx, l.o.Clock.Now().Add(max(l.o.Backoff.After(l.failures, l.o.Jitter()), atLeast)))
+}
+
+// rest waits until an instant of the database's clock.
+func (l *lane) rest(ctx context.Context, until time.Time) {
 	for ctx.Err() == nil && l.o.Clock.Now().Before(until) {
 		l.rests.wait(l, until)
 		l.sleep(ctx, until, nil)
