@@ -104,11 +104,12 @@ func TestFeedsOutliveTheRetention(t *testing.T) {
 				advance(t, db, 10*time.Minute)
 			}
 			want[0] = "a INSERT >1"
-			for range 3 {
+			for n := range 3 {
 				advance(t, db, 2*time.Hour)
 				if !restart {
 					continue
 				}
+				makeTable(t, db.DynamoDB(), fmt.Sprint("later", n)) // its instant is stored
 				closeFeeds(t, db)
 				db = openFeeds(t, dir, o)
 				tb.db = db
@@ -196,12 +197,21 @@ func TestFeedsTryOldChanges(t *testing.T) {
 	closeFeeds(t, db)
 	db = openFeeds(t, dir, Options{StreamRetention: o.StreamRetention})
 	advance(t, db, 50*time.Hour)
+	tb.db = db
+	tb.put("b", 1) // its instant is stored
 	closeFeeds(t, db)
 	k.refuse.Store(false)
 	db = openFeeds(t, dir, o)
 	defer closeFeeds(t, db)
 	advance(t, db, time.Minute)
-	k.want(t, "after two days", "a INSERT >1", "a MODIFY 1>2")
+	if passed := db.Clock().Now().Sub(midnight); passed < 50*time.Hour {
+		t.Fatalf("only %s have passed", passed)
+	}
+	got := k.seen(t)
+	slices.SortStableFunc(got, func(a, b string) int { return strings.Compare(a[:1], b[:1]) })
+	if want := []string{"a INSERT >1", "a MODIFY 1>2", "b INSERT >1"}; !slices.Equal(got, want) {
+		t.Errorf("the stream has %q, want %q", got, want)
+	}
 }
 
 // An item whose changes fail delays its own changes, and no others.
