@@ -21,8 +21,7 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// again disables and enables the destination: what is written from now on waits for what was written
-// before.
+// again disables and enables the destination: later changes wait for those written before.
 func (f feedTable) again() {
 	f.t.Helper()
 	f.disable()

@@ -18,7 +18,7 @@ type rests struct {
 		busy      int                   // lanes with a worker
 		waiting   map[*lane]time.Time
 		announced time.Time // last passed to announce
-		follows   bool      // the rest of an earlier feed counts, not that of these lanes
+		follows   bool      // the rest of an earlier feed counts instead of these lanes
 		follower  *rests    // of the feed that waits for this one; nil: none
 	}
 }
