@@ -10,7 +10,7 @@ type effects struct {
 	keys   [][]byte  // to delete: the entry, the item and its index entries
 	due    Instant   // the removal of the item; Never: only the entry goes
 	record pending   // of the removal; without a stream: none
-	feed   pending   // the same for the table's feed
+	feed   *pending  // the same for the table's feed; nil: none
 	undo   undo      // of the removal; without a history: none
 	shrink collected // of the item's collection; without local indexes: none
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/mayflydb/mayfly/internal/clock"
 )
@@ -35,12 +36,22 @@ type prepared struct {
 	seen uint64 // it includes every commit up to this number
 }
 
-// size returns the bytes that it takes in memory, without the allocator's rounding.
+// size returns the bytes that it takes in memory, without the allocator's rounding. Memory that two
+// of its parts share counts once.
 func (p *prepared) size() int {
-	const fixed = 250
-	n := fixed + len(p.raw) + len(p.key.enc) + len(p.record.value) + len(p.feed.value) + len(p.undo.value)
+	const fixed = int(unsafe.Sizeof(prepared{}) + unsafe.Sizeof(&prepared{})) // and its place in the list
+	n := fixed + len(p.raw) + len(p.key.enc) + len(p.record.value) + len(p.undo.value)
 	for _, key := range p.keys {
-		n += len(key)
+		n += int(unsafe.Sizeof(key))
+		if unsafe.SliceData(key) != unsafe.StringData(p.key.enc) {
+			n += len(key)
+		}
+	}
+	if p.feed != nil {
+		n += int(unsafe.Sizeof(*p.feed))
+		if unsafe.SliceData(p.feed.value) != unsafe.SliceData(p.record.value) {
+			n += len(p.feed.value)
+		}
 	}
 	return n
 }

@@ -303,10 +303,11 @@ func (s *slice) add(r *effects) {
 	if r.undo.table != nil {
 		s.undos = append(s.undos, r.undo)
 	}
-	for _, record := range []pending{r.record, r.feed} {
-		if record.stream != nil {
-			s.records = append(s.records, record)
-		}
+	if r.record.stream != nil {
+		s.records = append(s.records, r.record)
+	}
+	if r.feed != nil {
+		s.records = append(s.records, *r.feed)
 	}
 }
 

@@ -372,25 +372,35 @@ func (p *plan) record(d *TableDesc, key Key, old, next dynamo.Item, service bool
 	if record.stream != nil {
 		p.records = append(p.records, record)
 	}
-	if feed.stream != nil {
-		p.records = append(p.records, feed)
+	if feed != nil {
+		p.records = append(p.records, *feed)
 	}
 }
 
 // recordsFor returns the records of one change for the table's stream and for its feed. A record
-// without a stream means that there is none.
-func (e *Engine) recordsFor(d *TableDesc, key Key, old, next dynamo.Item, service bool) (record, feed pending) {
-	if old == nil && next == nil || old != nil && next != nil && bytes.Equal(old, next) {
-		return pending{}, pending{}
+// without a stream, and a nil feed, mean that there is none. Only a table with a stream pays for the
+// comparison of the images.
+func (e *Engine) recordsFor(d *TableDesc, key Key, old, next dynamo.Item, service bool) (record pending, feed *pending) {
+	if d.streams() == 0 || old == nil && next == nil || old != nil && next != nil && bytes.Equal(old, next) {
+		return pending{}, nil
 	}
 	record = e.recordFor(d, e.streamOf(d), d.Stream.ViewType, key, old, next, service)
-	st := e.feedOf(d)
-	if st != nil && record.stream != nil && d.Stream.ViewType == feedView { // one text for both
-		return record, pending{stream: st, slot: st.desc.Load().slotOf(key.hash()), value: record.value}
+	if st := e.feedOf(d); st != nil {
+		feed = e.feedRecord(d, st, record, key, old, next, service)
 	}
-	return record, e.recordFor(d, st, feedView, key, old, next, service)
+	return record, feed
 }
 
+// feedRecord returns the record of one change for a table's feed. It shares the value of the record
+// for the table's stream, if both have the same view.
+func (e *Engine) feedRecord(d *TableDesc, st *stream, record pending, key Key, old, next dynamo.Item, service bool) *pending {
+	if record.stream == nil || d.Stream.ViewType != feedView {
+		record = e.recordFor(d, st, feedView, key, old, next, service)
+	}
+	return &pending{stream: st, slot: st.desc.Load().slotOf(key.hash()), value: record.value}
+}
+
+// recordFor returns the record of one change for a stream, which may be nil.
 func (e *Engine) recordFor(d *TableDesc, st *stream, view string, key Key, old, next dynamo.Item, service bool) pending {
 	if st == nil {
 		return pending{}
