@@ -24,7 +24,7 @@ import (
 // an earlier version and refuses one of a later version.
 const (
 	formatName    = "mayfly format "
-	formatVersion = formatName + "4"
+	formatVersion = formatName + "5"
 )
 
 type tableName struct{ namespace, name string }
@@ -49,12 +49,12 @@ type ids struct {
 
 // isFormatBefore reports whether Open upgrades this format version.
 func isFormatBefore(version string) bool {
-	return version == formatName+"1" || version == formatName+"2" || version == formatName+"3"
+	return version == formatName+"1" || version == formatName+"2" || version == formatName+"3" || version == formatName+"4"
 }
 
 // isJournaled reports whether a directory of this format version has a journal of its files.
 func isJournaled(version string) bool {
-	return version == formatVersion || version == formatName+"3"
+	return version == formatVersion || version == formatName+"3" || version == formatName+"4"
 }
 
 // checkFormat writes the format version into a store that is empty or of an earlier version. It
@@ -352,9 +352,10 @@ func setJSON(b *kv.Batch, key []byte, desc any) {
 
 // Alter changes a table's description. change edits a copy: TTL.Attribute (empty: off), TTL.Expiry,
 // Stream.ViewType (empty: off), Stream.Shards, Feed.Destination (empty: off), Feed.Precision,
-// History.Days (0: off), API, and Indexes, where it adds entries with ID 0 or removes entries. The engine derives the TTL generation, the stream, the
-// backfills, the indexes' numbers and the policy's revision. An added index is Building until a
-// backfill has added an entry for every item.
+// History.Days (0: off), API, and Indexes, where it adds entries with ID 0 or removes entries. The
+// engine derives the TTL generation, the stream, the feed, the backfills, the indexes' numbers and
+// the policy's revision. An added index is Building until a backfill has added an entry for every
+// item.
 //
 // Alter returns an error of change unchanged, and then alters nothing. For an added index it may
 // return ErrDiskFull or ErrIndexesUsedUp.

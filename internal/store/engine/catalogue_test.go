@@ -194,7 +194,7 @@ func TestRefusedDirectories(t *testing.T) {
 		want error
 		says string
 	}{
-		"newer":             {func(b *kv.Batch) { b.Set(catalogueKey(catFormat), []byte("mayfly format 5")) }, ErrFormat, "mayfly format 5"},
+		"newer":             {func(b *kv.Batch) { b.Set(catalogueKey(catFormat), []byte("mayfly format 6")) }, ErrFormat, "mayfly format 6"},
 		"no version":        {func(b *kv.Batch) { b.Set(catalogueKey(catFormat), []byte("mayfly format 3x")) }, ErrCorrupt, "no format version"},
 		"without a version": {func(b *kv.Batch) { b.Delete(catalogueKey(catFormat)) }, ErrCorrupt, "without"},
 		"table not JSON":    {func(b *kv.Batch) { b.Set(tableCatalogueKey("default", "x"), []byte("{")) }, ErrCorrupt, "table"},

@@ -117,6 +117,15 @@ func formatStore(t *testing.T) *db {
 		t.Fatal(err)
 	}
 	d.closeSources()
+
+	fed := d.table("fed", func(td *TableDesc) { td.Key.Sort, td.Indexes, td.TTL, td.Stream = nil, nil, TTLDesc{}, StreamSpec{} })
+	d.feed(fed, feedOne)
+	d.feed(fed, "")
+	if err := d.FinishFeed(fed.Desc().Feed.ID); err != nil {
+		t.Fatal(err)
+	}
+	d.alter(fed, func(td *TableDesc) { td.Feed.Destination, td.Feed.Precision = feedTwo, "MICROSECOND" })
+	d.put(fed, item("pk", "a"))
 	return d
 }
 
