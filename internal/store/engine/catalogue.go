@@ -513,9 +513,7 @@ func (e *Engine) drop(t *Table, d *TableDesc, last *BackupDesc, also func(*commi
 		if d.Stream.ViewType != "" {
 			e.disableStream(b, d.Stream.ID, c.now)
 		}
-		if d.Feed.Destination != "" {
-			e.disableStream(b, d.Feed.ID, c.now)
-		}
+		e.endFeeds(b, d, c.now)
 		if last != nil {
 			e.setBackup(b, last)
 		}

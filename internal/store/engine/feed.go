@@ -78,14 +78,19 @@ func (d *TableDesc) feedsTo(s *StreamDesc) bool {
 	return s.TableID == d.ID && s.ID == d.Feed.ID && s.Label == d.Feed.Label && s.Destination == d.Feed.Destination && s.Disabled == 0
 }
 
-// changeFeed makes the feeds follow a change from old to d. A new destination has a new feed. The
-// caller is inside the commit section.
+// Feeding reports whether the changes of a table are recorded in its feed. They are not if the
+// feed's description was lost, is of another feed, or is disabled.
+func (e *Engine) Feeding(d *TableDesc) bool {
+	st := e.feedOf(d)
+	return st != nil && d.feedsTo(st.desc.Load())
+}
+
+// changeFeed makes the feeds follow a change from old to d. A new destination has a new feed, and so
+// has one whose feed does not work. The caller is inside the commit section.
 func (e *Engine) changeFeed(b *kv.Batch, old, d *TableDesc, next *ids, now Instant) {
 	switch {
-	case d.Feed.Destination != old.Feed.Destination:
-		if old.Feed.Destination != "" {
-			e.disableStream(b, old.Feed.ID, now)
-		}
+	case d.Feed.Destination != old.Feed.Destination || d.Feed.Destination != "" && !e.Feeding(old):
+		e.endFeeds(b, old, now)
 		if d.Feed.Destination != "" {
 			next.Stream++
 			e.startFeed(b, d, next.Stream, now)
@@ -96,6 +101,22 @@ func (e *Engine) changeFeed(b *kv.Batch, old, d *TableDesc, next *ids, now Insta
 			s.Precision = d.Feed.Precision
 			e.publishStream(b, st, s)
 		}
+	}
+}
+
+// endFeeds disables every enabled feed of a table, also one that its description does not name: the
+// reader of the next feed waits for its end. The caller is inside the commit section.
+func (e *Engine) endFeeds(b *kv.Batch, d *TableDesc, now Instant) {
+	var enabled []uint32
+	e.streams.mu.RLock()
+	for id, st := range e.streams.byID {
+		if s := st.desc.Load(); s.TableID == d.ID && s.Feed() && s.Disabled == 0 {
+			enabled = append(enabled, id)
+		}
+	}
+	e.streams.mu.RUnlock()
+	for _, id := range enabled {
+		e.disableStream(b, id, now)
 	}
 }
 

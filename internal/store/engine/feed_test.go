@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
-	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
 const (
@@ -308,51 +306,4 @@ func TestFeedOfReaper(t *testing.T) {
 		}
 	}
 	d.verify()
-}
-
-// A check names a feed that does not fit its table, and a salvage makes it sound.
-func TestFeedDamaged(t *testing.T) {
-	for name, c := range map[string]struct {
-		edit        func(b *kv.Batch, td *TableDesc, f *StreamDesc)
-		fault, lost string
-	}{
-		"sound": {func(*kv.Batch, *TableDesc, *StreamDesc) {}, "", ""},
-		"no description": {func(b *kv.Batch, td *TableDesc, f *StreamDesc) { b.Delete(idKey(catStream, f.ID)) },
-			"has no description", "the description of the stream for its Kinesis destination is lost"},
-		"of another": {func(b *kv.Batch, td *TableDesc, f *StreamDesc) {
-			f.Destination = feedTwo
-			value, _ := json.Marshal(f)
-			b.Set(idKey(catStream, f.ID), value)
-		}, "is of another stream", "the description of the stream for its Kinesis destination is lost"},
-		"orphan": {func(b *kv.Batch, td *TableDesc, f *StreamDesc) {
-			td.Feed = FeedSpec{}
-			value, _ := json.Marshal(td)
-			b.Set(tableCatalogueKey("default", "events"), value)
-		}, "", "is disabled: the table's description is lost or names another"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			dir := newDirectory()
-			d := dir.open(t)
-			tab := d.table("events")
-			d.feed(tab, feedOne)
-			d.put(tab, item("pk", "a", "sk", 1, "n", 1))
-			td := tab.Desc().clone()
-			f, err := d.FeedByLabel("default", "events", td.Feed.Label)
-			if err != nil {
-				t.Fatal(err)
-			}
-			f = f.clone()
-			d.close()
-			editStore(t, dir, func(b *kv.Batch) { c.edit(b, td, f) })
-			if text := fmt.Sprint(checkAll(t, dir.fs, "data")); !strings.Contains(text, c.fault) || c.fault == "" && name == "sound" && text != "[]" {
-				t.Errorf("faults %s, want %q", text, c.fault)
-			}
-			if text := fmt.Sprint(salvageInto(t, dir, "new")); !strings.Contains(text, c.lost) || c.lost == "" && text != "[]" {
-				t.Errorf("lost %s, want %q", text, c.lost)
-			}
-			if faults := checkAll(t, dir.fs, "new"); len(faults) > 0 {
-				t.Errorf("the new directory is not sound: %v", faults)
-			}
-		})
-	}
 }

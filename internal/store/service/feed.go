@@ -88,7 +88,7 @@ func (s *Service) FinishFeed(streamARN string) error {
 }
 
 // AdoptDestinations enables the feeds of Kinesis destinations that have a target since this start of
-// the database, and logs those without one.
+// the database, or whose feed was lost, and logs those and the ones without a target.
 func (s *Service) AdoptDestinations(ctx context.Context) error {
 	for _, t := range s.engine.Tables() {
 		d := t.Desc()
@@ -101,7 +101,10 @@ func (s *Service) AdoptDestinations(ctx context.Context) error {
 			continue
 		}
 		if d.Feed.Destination == k.ARN {
-			continue
+			if s.engine.Feeding(d) {
+				continue
+			}
+			s.log.Error("a Kinesis destination has lost its place in the table's changes: those since then are not delivered, and those from now on are", "table", d.Name, "stream", k.ARN)
 		}
 		_, err := s.engine.Alter(ctx, namespace, d.Name, func(d *engine.TableDesc, _ engine.Instant) error {
 			s.feed(d)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
+	"github.com/mayflydb/mayfly/internal/store/engine"
 )
 
 // mapped maps Kinesis streams to targets, which need not exist here. It returns a count of the calls
@@ -201,4 +202,49 @@ func TestAdoptDestinations(t *testing.T) {
 	adopt()
 	d.put("Music", `{"artist":{"S":"a"},"song":{"S":"c"}}`)
 	equal(t, "records", len(d.fed(first[0].StreamARN)), 1)
+}
+
+// A destination whose feed is gone gets a new one at the next start, and the log says so. A feed that
+// the table no longer names is delivered to its end first.
+func TestAdoptLostFeed(t *testing.T) {
+	for name, lose := range map[string]func(td *engine.TableDesc){
+		"another feed": func(td *engine.TableDesc) { td.Feed.ID = 99 },
+		"no feed":      func(td *engine.TableDesc) { td.Feed = engine.FeedSpec{} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := open(t)
+			d.mapped(kinesisOne)
+			d.music()
+			var log strings.Builder
+			d.log = slog.New(slog.NewTextHandler(&log, nil))
+			d.kinesisCall(d.EnableKinesisStreamingDestination, kinesisOne, precisionMicros)
+			d.put("Music", `{"artist":{"S":"a"},"song":{"S":"b"},"n":{"N":"1"}}`)
+			_, err := d.engine.Alter(ctx, namespace, "Music", func(td *engine.TableDesc, _ engine.Instant) error {
+				lose(td)
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			d.put("Music", `{"artist":{"S":"a"},"song":{"S":"b"},"n":{"N":"2"}}`)
+			for range 2 { // the second start changes nothing
+				if err := d.AdoptDestinations(ctx); err != nil {
+					t.Fatal(err)
+				}
+			}
+			equal(t, "log lines", strings.Count(log.String(), "has lost its place"), map[string]int{"another feed": 1}[name])
+			feeds := d.wantFeeds("afterwards", "Music one MICROSECOND, Music one MICROSECOND waits")
+			d.put("Music", `{"artist":{"S":"a"},"song":{"S":"b"},"n":{"N":"3"}}`)
+			for i, want := range []string{"1", "3"} {
+				rs := d.fed(feeds[i].StreamARN)
+				if len(rs) != 1 || rs[0].New.Get("n").Number().String() != want {
+					t.Errorf("the feed %d has %+v, want one record with n = %s", i, rs, want)
+				}
+			}
+			if err := d.FinishFeed(feeds[0].StreamARN); err != nil {
+				t.Fatal(err)
+			}
+			d.wantFeeds("the first is finished", "Music one MICROSECOND finished, Music one MICROSECOND")
+		})
+	}
 }
