@@ -40,6 +40,7 @@ func (r *crashRun) check(t testing.TB, disk kv.FS) (expired int) {
 		return 0
 	}
 	a.checkRecords()
+	a.checkFeeds()
 	for _, h := range r.keys {
 		a.checkKey(h)
 		a.checkAnswers(h)
@@ -405,6 +406,7 @@ func (a *afterCrash) checkGoesOn() {
 	before, known := a.last, a.records
 	a.records = map[recordsOf][]Record{}
 	a.checkRecords()
+	a.checkFeeds()
 	for key, rs := range a.records {
 		for i, r := range rs {
 			if i >= len(known[key]) && r.Seq <= max(before, a.run.nextSeq-1) {

@@ -113,12 +113,16 @@ type crashRun struct {
 	keys     []*history
 	batches  sync.Mutex // guards batch
 	batch    int
-	ttlAcked bool              // TTL of table late was acknowledged as enabled
-	indexes  []*indexHistory   // the changes of indexes during the writes
-	expiry   Expiry            // of table late, as last acknowledged
-	changing bool              // a later change was not acknowledged
-	records  map[uint64]string // the records that readers saw, by sequence number
-	nextSeq  uint64            // the greatest NextSeq that a reader saw
+	ttlAcked bool            // TTL of table late was acknowledged as enabled
+	indexes  []*indexHistory // the changes of indexes during the writes
+	expiry   Expiry          // of table late, as last acknowledged
+	changing bool            // a later change was not acknowledged
+	feed     struct {
+		acked    string // the destination of table events, as last acknowledged
+		changing bool   // a later change was not acknowledged
+	}
+	records map[uint64]string // the records that readers saw, by sequence number
+	nextSeq uint64            // the greatest NextSeq that a reader saw
 }
 
 // crashOptions opens a directory with a clock that shows the same early instant at each start.
@@ -254,6 +258,9 @@ func (r *crashRun) write(ctx context.Context, e *Engine, tables map[string]*Tabl
 			return
 		}
 		if step == crashSteps/4+2*w && !r.changeIndex(ctx, e, r.indexes[w]) {
+			return
+		}
+		if w == 1 && step%7 == 3 && !r.changeFeed(ctx, e, step/7) {
 			return
 		}
 		if w == 0 && step >= crashSteps/2 && step%3 == 0 && !r.change(ctx, e, r.mode(step/3)) {
