@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// The size of a prepared removal is that of the memory it holds. The stream and the feed share one
+// The size of a prepared removal is the memory that it holds. The stream and the feed share one
 // record if both have the same view.
 func TestPreparedSize(t *testing.T) {
 	const long = 10_000
