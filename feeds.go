@@ -44,7 +44,7 @@ func (w *work) feeds(region string) trigger.Feeds {
 // hasFeeds reports whether there is a feed to deliver, or one whose reader may have left checkpoints.
 func (w *work) hasFeeds() bool {
 	feeds, err := w.db.service.Feeds()
-	return err == nil && len(feeds) > 0
+	return err != nil || len(feeds) > 0 // the work reports the error
 }
 
 // feedsChanged begins the work if it is the first, and waits until each feed has a reader. So an

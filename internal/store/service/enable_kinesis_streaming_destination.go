@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/mayflydb/mayfly/internal/store/engine"
 )
@@ -12,8 +13,8 @@ import (
 // a target is mapped to the stream; otherwise the setting is only stored and shown, and the log says
 // so.
 //
-// The order of checks: the table's name, the shape, whether the table exists, and the state of its
-// destinations.
+// The order of checks: the table's name, the shape, whether the table is mayfly's own, whether it
+// exists, and the state of its destinations.
 func (s *Service) EnableKinesisStreamingDestination(ctx context.Context, in *KinesisInput) (*KinesisOutput, error) {
 	ref, err := controlTable(in.TableName)
 	if err != nil {
@@ -21,6 +22,9 @@ func (s *Service) EnableKinesisStreamingDestination(ctx context.Context, in *Kin
 	}
 	if err := kinesisShape(in, "enableKinesisStreamingConfiguration", kinesisARNMin); err != nil {
 		return nil, err
+	}
+	if strings.HasPrefix(ref.name, ownTables) { // the deliveries change these, so each would cause another
+		return nil, invalid("A Kinesis stream cannot be a destination of the tables of mayfly itself: " + ref.name)
 	}
 	if err := s.passing.checkSettled(ref.name); err != nil {
 		return nil, err
@@ -35,8 +39,8 @@ func (s *Service) EnableKinesisStreamingDestination(ctx context.Context, in *Kin
 	if err != nil {
 		return nil, apiError(err, ref.name)
 	}
-	if s.mapped(in.StreamARN.V) {
-		s.feeding(ctx)
+	if s.isMapped(in.StreamARN.V) {
+		s.feedsChanged(ctx)
 	} else {
 		s.logUnmapped(ref.name, in.StreamARN.V)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/mayflydb/mayfly/internal/store/dynamo"
 	"github.com/mayflydb/mayfly/internal/store/engine"
 )
 
@@ -30,16 +31,24 @@ func WithFeeds(ctx context.Context) context.Context { return context.WithValue(c
 
 // findReadable returns the stream that an ARN names, or the feed if the context allows it.
 func (s *Service) findReadable(ctx context.Context, arn string) (*engine.StreamDesc, error) {
-	return s.find(arn, ctx.Value(feedsKey{}) != nil)
-}
-
-func (s *Service) find(arn string, feeds bool) (*engine.StreamDesc, error) {
+	if ctx.Value(feedsKey{}) != nil {
+		return s.findStreamOrFeed(arn)
+	}
 	table, label, err := parseStreamARN(arn)
 	if err != nil {
 		return nil, err
 	}
 	d, err := s.engine.StreamByLabel(namespace, table, label)
-	if feeds && errors.Is(err, engine.ErrStreamNotFound) {
+	return d, apiError(err, arn)
+}
+
+func (s *Service) findStreamOrFeed(arn string) (*engine.StreamDesc, error) {
+	table, label, err := parseStreamARN(arn)
+	if err != nil {
+		return nil, err
+	}
+	d, err := s.engine.StreamByLabel(namespace, table, label)
+	if errors.Is(err, engine.ErrStreamNotFound) {
 		d, err = s.engine.FeedByLabel(namespace, table, label)
 	}
 	return d, apiError(err, arn)
@@ -60,7 +69,7 @@ func (s *Service) Feeds() ([]Feed, error) {
 	var out []Feed
 	for _, d := range all {
 		p := pair{d.TableID, d.Destination}
-		if d.Namespace != namespace || !d.Finished && !s.mapped(d.Destination) {
+		if d.Namespace != namespace || !d.Finished && !s.isMapped(d.Destination) {
 			continue
 		}
 		out = append(out, Feed{StreamARN: s.streamARN(d.Table, d.Label), Table: d.Table, Destination: d.Destination, Precision: d.Precision, Waits: seen[p] && !d.Finished, Finished: d.Finished})
@@ -71,7 +80,7 @@ func (s *Service) Feeds() ([]Feed, error) {
 
 // FeedPrecision returns the present Precision of a feed; empty if there is no such feed.
 func (s *Service) FeedPrecision(streamARN string) string {
-	d, err := s.find(streamARN, true)
+	d, err := s.findStreamOrFeed(streamARN)
 	if err != nil {
 		return ""
 	}
@@ -80,15 +89,19 @@ func (s *Service) FeedPrecision(streamARN string) string {
 
 // FinishFeed records that all records of a disabled destination's feed were delivered.
 func (s *Service) FinishFeed(streamARN string) error {
-	d, err := s.find(streamARN, true)
-	if err != nil {
-		return nil // the feed is gone
+	d, err := s.findStreamOrFeed(streamARN)
+	switch {
+	case errorCode(err) == dynamo.CodeResourceNotFound:
+		return nil // the feed has aged out
+	case err != nil:
+		return err
 	}
 	return s.engine.FinishFeed(d.ID)
 }
 
 // AdoptDestinations enables the feeds of Kinesis destinations that have a target since this start of
-// the database, or whose feed was lost, and logs those and the ones without a target.
+// the database, or whose feed was lost. It logs those, and the destinations and feeds without a
+// target.
 func (s *Service) AdoptDestinations(ctx context.Context) error {
 	for _, t := range s.engine.Tables() {
 		d := t.Desc()
@@ -96,15 +109,17 @@ func (s *Service) AdoptDestinations(ctx context.Context) error {
 		if d.Namespace != namespace || k == nil {
 			continue
 		}
-		if !s.mapped(k.ARN) {
-			s.logUnmapped(d.Name, k.ARN)
+		if !s.isMapped(k.ARN) {
+			if d.Feed.Destination != k.ARN {
+				s.logUnmapped(d.Name, k.ARN)
+			}
 			continue
 		}
 		if d.Feed.Destination == k.ARN {
 			if s.engine.Feeding(d) {
 				continue
 			}
-			s.log.Error("a Kinesis destination has lost its place in the table's changes: those since then are not delivered, and those from now on are", "table", d.Name, "stream", k.ARN)
+			s.log.Error("the feed of a Kinesis destination is lost, with the changes that were not delivered; those from now on are delivered", "table", d.Name, "stream", k.ARN)
 		}
 		_, err := s.engine.Alter(ctx, namespace, d.Name, func(d *engine.TableDesc, _ engine.Instant) error {
 			s.feed(d)
@@ -112,6 +127,20 @@ func (s *Service) AdoptDestinations(ctx context.Context) error {
 		})
 		if err != nil {
 			return err
+		}
+	}
+	return s.logWaiting()
+}
+
+// logWaiting logs the feeds that have lost their target: nobody holds their records.
+func (s *Service) logWaiting() error {
+	feeds, err := s.engine.Feeds()
+	if err != nil {
+		return err
+	}
+	for _, d := range feeds {
+		if d.Namespace == namespace && !d.Finished && !s.isMapped(d.Destination) {
+			s.log.Warn("a Kinesis stream has no target any more: changes that were not delivered wait for one, and are lost after the retention of streams", "table", d.Table, "stream", d.Destination, "see", "docs/triggers.md")
 		}
 	}
 	return nil
@@ -124,7 +153,7 @@ func (s *Service) feed(d *engine.TableDesc) {
 	switch {
 	case k == nil:
 		d.Feed.Destination, d.Feed.Precision = "", ""
-	case d.Feed.Destination == k.ARN || s.mapped(k.ARN):
+	case d.Feed.Destination == k.ARN || s.isMapped(k.ARN):
 		d.Feed.Destination, d.Feed.Precision = k.ARN, k.Precision
 	}
 }

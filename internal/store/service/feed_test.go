@@ -17,8 +17,8 @@ import (
 // of FeedsChanged.
 func (d *db) mapped(arns ...string) *int {
 	n := 0
-	d.Service.mapped = func(arn string) bool { return slices.Contains(arns, arn) }
-	d.feeding = func(context.Context) { n++ }
+	d.Service.isMapped = func(arn string) bool { return slices.Contains(arns, arn) }
+	d.feedsChanged = func(context.Context) { n++ }
 	return &n
 }
 
@@ -174,6 +174,7 @@ func TestAdoptDestinations(t *testing.T) {
 		}
 	}
 	stored := func() bool { return strings.Contains(log.String(), "no target is mapped to it") }
+	waits := func() bool { return strings.Contains(log.String(), "has no target any more") }
 	adopt()
 	d.wantFeeds("without a destination", "")
 	d.kinesisCall(d.EnableKinesisStreamingDestination, kinesisOne, precisionMicros)
@@ -191,15 +192,18 @@ func TestAdoptDestinations(t *testing.T) {
 	d.mapped()
 	adopt()
 	d.wantFeeds("the target is gone", "")
-	equal(t, "logged", stored(), true)
+	equal(t, "logged as only stored", stored(), false)
+	equal(t, "logged as waiting", waits(), true)
 	d.put("Music", `{"artist":{"S":"a"},"song":{"S":"b"}}`)
 	d.mapped(kinesisOne)
 	adopt()
+	equal(t, "logged as waiting", waits(), false)
 	equal(t, "the feed", d.wantFeeds("it is back", "Music one MICROSECOND")[0], first[0])
 	equal(t, "records", len(d.fed(first[0].StreamARN)), 1)
 	d.mapped()
 	d.kinesisCall(d.DisableKinesisStreamingDestination, kinesisOne, "")
 	adopt()
+	equal(t, "logged as waiting", waits(), true) // the record from before
 	d.put("Music", `{"artist":{"S":"a"},"song":{"S":"c"}}`)
 	equal(t, "records", len(d.fed(first[0].StreamARN)), 1)
 }
@@ -232,7 +236,7 @@ func TestAdoptLostFeed(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			equal(t, "log lines", strings.Count(log.String(), "has lost its place"), map[string]int{"another feed": 1}[name])
+			equal(t, "log lines", strings.Count(log.String(), "the feed of a Kinesis destination is lost"), map[string]int{"another feed": 1}[name])
 			feeds := d.wantFeeds("afterwards", "Music one MICROSECOND, Music one MICROSECOND waits")
 			d.put("Music", `{"artist":{"S":"a"},"song":{"S":"b"},"n":{"N":"3"}}`)
 			for i, want := range []string{"1", "3"} {

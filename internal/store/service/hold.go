@@ -17,7 +17,7 @@ type Consumer struct {
 // Hold registers a consumer of a stream in this process and returns it. Until the consumer is
 // closed, the stream keeps all records after its checkpoints. Its name is for the log and metrics.
 func (s *Service) Hold(consumer, streamARN string) (*Consumer, error) {
-	d, err := s.find(streamARN, true)
+	d, err := s.findStreamOrFeed(streamARN)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func (s *Service) Hold(consumer, streamARN string) (*Consumer, error) {
 
 // HasConsumer reports whether a consumer in this process is registered with a stream.
 func (s *Service) HasConsumer(streamARN string) bool {
-	d, err := s.find(streamARN, true)
+	d, err := s.findStreamOrFeed(streamARN)
 	return err == nil && s.engine.HasConsumer(d.ID)
 }
 

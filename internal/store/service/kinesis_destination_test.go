@@ -155,3 +155,11 @@ func TestKinesisDestinationRefused(t *testing.T) {
 	}
 	equal(t, "nothing", d.kinesis(), "")
 }
+
+// A delivery changes mayfly's own tables. If such a change were delivered too, there would be no end.
+func TestKinesisDestinationOfOwnTable(t *testing.T) {
+	d := open(t)
+	d.mapped(kinesisOne)
+	_, err := d.EnableKinesisStreamingDestination(ctx, &KinesisInput{TableName: Some("mayfly.leases"), StreamARN: Some(kinesisOne)})
+	invalidRequest(t, err, "A Kinesis stream cannot be a destination of the tables of mayfly itself: mayfly.leases")
+}

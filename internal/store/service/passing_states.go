@@ -37,9 +37,12 @@ type passingState struct {
 // creates reports whether a global index is CREATING.
 func (s *passingState) creates(index string) bool { return slices.Contains(s.indexes, index) }
 
+// ownTables begins the names of mayfly's own tables.
+const ownTables = "mayfly."
+
 // begin starts the state of a table after a change.
 func (p *passingStates) begin(table string, s passingState) {
-	if p == nil || strings.HasPrefix(table, "mayfly.") {
+	if p == nil || strings.HasPrefix(table, ownTables) {
 		return
 	}
 	p.mu.Lock()

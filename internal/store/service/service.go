@@ -90,23 +90,23 @@ type Options struct {
 // Service implements the API's operations. Its answers depend only on the engine's state. It is
 // safe for use by many goroutines at once.
 type Service struct {
-	engine   *engine.Engine
-	bulk     *bulk.Runner
-	log      *slog.Logger
-	region   string
-	account  string
-	tables   string // the beginning of all ARNs of tables
-	endpoint string
-	expiry   engine.Expiry
-	elapsed  func() time.Duration
-	passing  *passingStates // nil: changes show no states
-	throttle bool
-	off      func(table string)
-	mapped   func(streamARN string) bool
-	feeding  func(ctx context.Context)
-	began    time.Duration // the value of elapsed when the service was made
-	run      uint32        // separates shard iterators of this run from earlier ones
-	turns    chan struct{} // has an element for each Turn that is taken
+	engine       *engine.Engine
+	bulk         *bulk.Runner
+	log          *slog.Logger
+	region       string
+	account      string
+	tables       string // the beginning of all ARNs of tables
+	endpoint     string
+	expiry       engine.Expiry
+	elapsed      func() time.Duration
+	passing      *passingStates // nil: changes show no states
+	throttle     bool
+	off          func(table string)
+	isMapped     func(streamARN string) bool
+	feedsChanged func(ctx context.Context)
+	began        time.Duration // the value of elapsed when the service was made
+	run          uint32        // separates shard iterators of this run from earlier ones
+	turns        chan struct{} // has an element for each Turn that is taken
 
 	provision provision
 }
@@ -114,17 +114,17 @@ type Service struct {
 // New returns the service over an engine. It starts nothing.
 func New(o Options) *Service {
 	s := &Service{
-		engine:   o.Engine,
-		region:   cmp.Or(o.Region, "us-east-1"),
-		account:  cmp.Or(o.Account, "000000000000"),
-		endpoint: cmp.Or(o.Endpoint, "localhost:8000"),
-		expiry:   o.Expiry,
-		elapsed:  o.Elapsed,
-		throttle: o.Throttle,
-		off:      o.SwitchedOff,
-		mapped:   o.KinesisMapped,
-		feeding:  o.FeedsChanged,
-		turns:    make(chan struct{}, turnsMax(runtime.NumCPU())),
+		engine:       o.Engine,
+		region:       cmp.Or(o.Region, "us-east-1"),
+		account:      cmp.Or(o.Account, "000000000000"),
+		endpoint:     cmp.Or(o.Endpoint, "localhost:8000"),
+		expiry:       o.Expiry,
+		elapsed:      o.Elapsed,
+		throttle:     o.Throttle,
+		off:          o.SwitchedOff,
+		isMapped:     o.KinesisMapped,
+		feedsChanged: o.FeedsChanged,
+		turns:        make(chan struct{}, turnsMax(runtime.NumCPU())),
 	}
 	s.tables = "arn:aws:dynamodb:" + s.region + ":" + s.account + ":table/"
 	if o.Bucket == nil {
@@ -138,11 +138,11 @@ func New(o Options) *Service {
 	if s.off == nil {
 		s.off = func(string) {}
 	}
-	if s.mapped == nil {
-		s.mapped = func(string) bool { return false }
+	if s.isMapped == nil {
+		s.isMapped = func(string) bool { return false }
 	}
-	if s.feeding == nil {
-		s.feeding = func(context.Context) {}
+	if s.feedsChanged == nil {
+		s.feedsChanged = func(context.Context) {}
 	}
 	if s.elapsed == nil {
 		s.elapsed = func() time.Duration { return time.Duration(s.engine.Now()) * time.Millisecond }

@@ -122,7 +122,7 @@ func (t *Triggers) followFeeds(ctx context.Context) error {
 	feeds, _, err := t.startFeedsLocked()
 	for _, f := range feeds {
 		if err == nil && f.Finished && t.run(feedID(f)) == nil {
-			err = t.forgetFeedLocked(ctx, feedID(f))
+			t.forgetFeedLocked(ctx, feedID(f))
 		}
 	}
 	return err
@@ -164,16 +164,17 @@ func (t *Triggers) startFeedsLocked() (feeds []Feed, runs []*run, err error) {
 	return feeds, runs, nil
 }
 
-// forgetFeedLocked deletes the checkpoints of a finished feed, once in this process.
-func (t *Triggers) forgetFeedLocked(ctx context.Context, id string) error {
+// forgetFeedLocked deletes the checkpoints of a finished feed, once in this process. After an error
+// they stay until the next look: nothing else waits for that.
+func (t *Triggers) forgetFeedLocked(ctx context.Context, id string) {
 	if t.feeding.forgotten[id] {
-		return nil
+		return
 	}
 	if err := consume.Forget(ctx, t.o.DB, id, t.o.Leases); err != nil {
-		return err
+		t.o.Logger.Warn("the checkpoints of a Kinesis destination were not deleted", "consumer", id, "error", err)
+		return
 	}
 	t.feeding.forgotten[id] = true
-	return nil
 }
 
 // finishFeed ends a feed whose records are done.

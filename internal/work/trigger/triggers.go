@@ -128,7 +128,7 @@ func (t *Triggers) Run(ctx context.Context) error {
 				t.begun(ctx)
 				break
 			}
-			t.o.Logger.Warn("reading the event source mappings failed; trying again", "error", err, "after", pauses.Next())
+			t.o.Logger.Warn("reading the event source mappings or feeds failed; trying again", "error", err, "after", pauses.Next())
 		}
 	}
 }
@@ -152,11 +152,12 @@ func (t *Triggers) begun(ctx context.Context) {
 }
 
 // reconcile starts the feeds that have begun. It starts and stops mappings as the table says, and
-// writes their states.
+// writes their states. An error of feeds stops no mapping.
 func (t *Triggers) reconcile(ctx context.Context, stopped *sync.WaitGroup) error {
-	if err := t.followFeeds(ctx); err != nil {
-		return err
-	}
+	return errors.Join(t.followFeeds(ctx), t.followMappings(ctx, stopped))
+}
+
+func (t *Triggers) followMappings(ctx context.Context, stopped *sync.WaitGroup) error {
 	all, err := t.all(ctx)
 	if err != nil {
 		return err
