@@ -13,7 +13,7 @@ type inProcess struct {
 	db  *DB
 	own bool // the requests are the database's own work, not the user's
 	// the requests may read feeds. Only the readers of feeds have such a client, so that no trigger,
-	// schedule or user can name a feed
+	// schedule or request of a user can
 	feeds bool
 }
 

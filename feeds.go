@@ -41,7 +41,8 @@ func (w *work) feeds(region string) trigger.Feeds {
 	}
 }
 
-// hasFeeds reports whether there is a feed to deliver, or one whose reader may have left checkpoints.
+// hasFeeds reports whether there is a feed to deliver, or one whose reader may have left
+// checkpoints.
 func (w *work) hasFeeds() bool {
 	feeds, err := w.db.service.Feeds()
 	return err != nil || len(feeds) > 0 // the work reports the error

@@ -99,8 +99,8 @@ func (s *Service) FinishFeed(streamARN string) error {
 	return s.engine.FinishFeed(d.ID)
 }
 
-// AdoptDestinations enables the feeds of Kinesis destinations that have a target since this start of
-// the database, or whose feed was lost. It logs those, and the destinations and feeds without a
+// AdoptDestinations enables the feeds of Kinesis destinations that have a target since this start
+// of the database, or whose feed was lost. It logs those, and the destinations and feeds without a
 // target.
 func (s *Service) AdoptDestinations(ctx context.Context) error {
 	for _, t := range s.engine.Tables() {

@@ -27,8 +27,8 @@ type Feeds struct {
 	// Precision returns the present ApproximateCreationDateTimePrecision of a feed's destination;
 	// empty: not set.
 	Precision func(streamARN string) string
-	// Finish is called when a feed has ended and all its records are done. It is called again after an
-	// error.
+	// Finish is called when a feed has ended and all its records are done. It is called again after
+	// an error.
 	Finish func(streamARN string) error
 }
 
@@ -55,18 +55,15 @@ const (
 	precisionMicros = "MICROSECOND"
 )
 
-// feedPlan returns the behaviour of a feed: each record is a delivery of its own, the order of a key
-// is kept, and a record that fails for a day is a dead letter.
-func feedPlan(f Feed) (*plan, error) {
-	filter, err := pattern.Compile()
-	if err != nil {
-		return nil, err
-	}
+// feedPlan returns the behaviour of a feed: each record is a delivery of its own, the order of a
+// key is kept, and a record that fails for a day is a dead letter.
+func feedPlan(f Feed) *plan {
+	filter, _ := pattern.Compile() // without patterns it cannot fail, and lets all records pass
 	return &plan{
 		id: feedID(f), arn: strings.TrimSuffix(f.StreamARN[:strings.LastIndexByte(f.StreamARN, '/')], "/stream"), stream: f.StreamARN, start: consume.TrimHorizon,
 		target: f.Destination, filter: filter, batch: feedBatch, parallel: feedParallel, ordered: true, single: true, retries: infinite, age: feedAge,
 		feed: &f,
-	}, nil
+	}
 }
 
 // feedID returns the name of a feed's consumer. No other consumer has such a name.
@@ -74,9 +71,9 @@ func feedID(f Feed) string {
 	return "kinesis." + f.Table + f.StreamARN[strings.LastIndexByte(f.StreamARN, '/'):]
 }
 
-// feeding starts the readers of feeds. Its lock covers a look at the list and what follows from it:
-// so the checkpoints of a feed that has just finished are not deleted before a look that still found
-// it unfinished has ended.
+// feeding starts the readers of feeds. Its lock covers a look at the list and what follows from it.
+// So the checkpoints of a feed that has just finished are not deleted before a look that still
+// found it unfinished has ended.
 type feeding struct {
 	sync.Mutex
 	start func(*plan) *run // nil: Run has not begun, or is over, or leaves the feeds to others
@@ -146,20 +143,16 @@ func (t *Triggers) startFeedsLocked() (feeds []Feed, runs []*run, err error) {
 		}
 		r := t.run(feedID(f))
 		if r == nil {
-			p, err := feedPlan(f)
-			if err != nil {
-				return nil, runs, err
-			}
-			r = t.feeding.start(p)
+			r = t.feeding.start(feedPlan(f))
 		}
 		runs = append(runs, r)
-		of := line{f.Table, f.Destination}
-		if before := last[of]; !f.Waits {
+		mine := line{f.Table, f.Destination}
+		if before := last[mine]; !f.Waits {
 			r.takeTurn()
 		} else if before != nil {
 			before.rests.lead(&r.rests)
 		}
-		last[of] = r
+		last[mine] = r
 	}
 	return feeds, runs, nil
 }
