@@ -314,7 +314,7 @@ func (e *Engine) createTable(_ context.Context, d TableDesc, also func(c *commit
 		}
 		if d.Stream.ViewType != "" {
 			next.Stream++
-			e.startStream(c.batch, &d, next.Stream, c.now)
+			e.startStream(c.batch, ownStream, &d, next.Stream, c.now)
 		}
 		next.revise(&d.API.Policy, ResourcePolicy{}, c.now)
 		c.batch.Set(idKey(catMark, d.ID), appendInstant(nil, Never))
@@ -395,7 +395,7 @@ func (e *Engine) Alter(ctx context.Context, namespace, name string, change func(
 			}
 			if d.Stream.ViewType != "" {
 				next.Stream++
-				e.startStream(c.batch, d, next.Stream, c.now)
+				e.startStream(c.batch, ownStream, d, next.Stream, c.now)
 			}
 		}
 		e.changeFeed(c.batch, old, d, &next, c.now)

@@ -373,7 +373,7 @@ func (c *checker) description(d *TableDesc) {
 	switch {
 	case s == nil:
 		c.fault(d.Name, "its stream %d has no description", d.Stream.ID)
-	case !d.writesTo(s):
+	case !d.writesTo(ownStream, s):
 		c.fault(d.Name, "the description of its stream %d is of another stream: table id %d, label %s, %s, disabled at %d", s.ID, s.TableID, s.Label, s.ViewType, s.Disabled)
 	}
 }

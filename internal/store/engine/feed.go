@@ -1,15 +1,10 @@
 package engine
 
-import (
-	"cmp"
-	"slices"
-
-	"github.com/mayflydb/mayfly/internal/store/kv"
-)
+import "github.com/mayflydb/mayfly/internal/store/kv"
 
 // A feed is a second stream of a table. It has both images of every change, for a reader in this
-// process that delivers them to the destination in its description. The API does not show feeds, so a
-// feed and the table's own stream are enabled and disabled independently.
+// process that delivers them to the destination in its description. The API does not show feeds, so
+// a feed and the table's own stream are enabled and disabled independently.
 
 // FeedSpec is the feed that a table writes to.
 type FeedSpec struct {
@@ -19,11 +14,7 @@ type FeedSpec struct {
 	Label       string // set by the engine
 }
 
-const (
-	feedView = "NEW_AND_OLD_IMAGES"
-	// feedSuffix ends a feed's label, so that a label of the API never names a feed.
-	feedSuffix = "-feed"
-)
+const feedView = "NEW_AND_OLD_IMAGES"
 
 // Feed reports whether the stream is a feed.
 func (d *StreamDesc) Feed() bool { return d.Destination != "" }
@@ -48,52 +39,29 @@ func (e *Engine) feedOf(d *TableDesc) *stream {
 }
 
 // Feeds returns every feed, enabled or with records for its reader, oldest first.
-func (e *Engine) Feeds() ([]*StreamDesc, error) { return e.listStreams(true) }
+func (e *Engine) Feeds() ([]*StreamDesc, error) { return e.listStreams(feedStream) }
 
 // FeedByLabel returns the feed with a table's name and a label, or ErrStreamNotFound.
 func (e *Engine) FeedByLabel(namespace, table, label string) (*StreamDesc, error) {
-	d := e.findFeed(namespace, table, label)
-	if err := e.waitCatalogue(&e.streams.commit); err != nil {
-		return nil, err
-	}
-	if d == nil {
-		return nil, ErrStreamNotFound
-	}
-	return d, nil
-}
-
-func (e *Engine) findFeed(namespace, table, label string) *StreamDesc {
-	e.streams.mu.RLock()
-	defer e.streams.mu.RUnlock()
-	for _, s := range e.streams.byID {
-		if d := s.desc.Load(); d.Namespace == namespace && d.Table == table && d.Label == label && d.Feed() {
-			return d
-		}
-	}
-	return nil
-}
-
-// feedsTo reports whether a stream is the enabled feed that the table writes to.
-func (d *TableDesc) feedsTo(s *StreamDesc) bool {
-	return s.TableID == d.ID && s.ID == d.Feed.ID && s.Label == d.Feed.Label && s.Destination == d.Feed.Destination && s.Disabled == 0
+	return e.streamByLabel(feedStream, namespace, table, label)
 }
 
 // Feeding reports whether the changes of a table are recorded in its feed. They are not if the
 // feed's description was lost, is of another feed, or is disabled.
 func (e *Engine) Feeding(d *TableDesc) bool {
 	st := e.feedOf(d)
-	return st != nil && d.feedsTo(st.desc.Load())
+	return st != nil && d.writesTo(feedStream, st.desc.Load())
 }
 
-// changeFeed makes the feeds follow a change from old to d. A new destination has a new feed, and so
-// has one whose feed does not work. The caller is inside the commit section.
+// changeFeed makes the feeds follow a change from old to d. A new destination has a new feed, and
+// so has one whose feed does not work. The caller is inside the commit section.
 func (e *Engine) changeFeed(b *kv.Batch, old, d *TableDesc, next *ids, now Instant) {
 	switch {
 	case d.Feed.Destination != old.Feed.Destination || d.Feed.Destination != "" && !e.Feeding(old):
 		e.endFeeds(b, old, now)
 		if d.Feed.Destination != "" {
 			next.Stream++
-			e.startFeed(b, d, next.Stream, now)
+			e.startStream(b, feedStream, d, next.Stream, now)
 		}
 	case d.Feed.Destination != "" && d.Feed.Precision != old.Feed.Precision:
 		if st := e.streamByID(d.Feed.ID); st != nil {
@@ -120,32 +88,9 @@ func (e *Engine) endFeeds(b *kv.Batch, d *TableDesc, now Instant) {
 	}
 }
 
-// startFeed creates the feed that d asks for. The caller is inside the commit section.
-func (e *Engine) startFeed(b *kv.Batch, d *TableDesc, id uint32, now Instant) {
-	for e.findFeed(d.Namespace, d.Name, now.label()+feedSuffix) != nil {
-		now++
-	}
-	st := newStream(e)
-	st.due = e.queue.Add(&trimmer{s: st}) // as in startStream
-	e.publishStream(b, st, d.newFeed(id, now, e.order.lastSeq, e.opts.StreamShards))
-}
-
-// newFeed makes a table write to a new feed, as newStream does for a stream.
-func (d *TableDesc) newFeed(id uint32, now Instant, last uint64, slots int) *StreamDesc {
-	d.Feed.ID, d.Feed.Label = id, now.label()+feedSuffix
-	s := &StreamDesc{
-		ID: id, Namespace: d.Namespace, Table: d.Name, TableID: d.ID, Label: d.Feed.Label, ViewType: feedView, Key: d.Key, Created: now,
-		NextShard: 1, Slots: cmp.Or(d.Stream.Shards, slots), Destination: d.Feed.Destination, Precision: d.Feed.Precision,
-	}
-	for slot := range s.Slots {
-		s.addShard(slot, 0, last+1, now)
-	}
-	return s
-}
-
-// FinishFeed records that the reader of a disabled feed is done with it. Like any disabled stream it
-// goes when its records have aged out. FinishFeed does nothing if there is no such feed, or if it is
-// enabled.
+// FinishFeed records that the reader of a disabled feed is done with it. Like any disabled stream
+// it goes when its records have aged out. FinishFeed does nothing if there is no such feed, or if
+// it is enabled.
 func (e *Engine) FinishFeed(id uint32) error {
 	if err := e.enter(); err != nil {
 		return err
@@ -166,27 +111,6 @@ func (e *Engine) FinishFeed(id uint32) error {
 	}, nil)
 }
 
-// joinFeed creates a feed for a table whose feed lost its description.
-func (s *salvage) joinFeed(d *TableDesc) {
-	if d.Feed.Destination == "" {
-		return
-	}
-	if st := s.streamByID(d.Feed.ID); st != nil && d.feedsTo(st) {
-		return
-	}
-	s.ids.Stream++
-	used := func(label string) bool {
-		return label == d.Feed.Label || slices.ContainsFunc(s.streams, func(other *StreamDesc) bool {
-			return other.TableID == d.ID && other.Label == label
-		})
-	}
-	for used(s.instant.label() + feedSuffix) {
-		s.instant++
-	}
-	s.streams = append(s.streams, d.newFeed(s.ids.Stream, s.instant, s.lastSeq, Options{}.withDefaults().StreamShards))
-	s.fault(d.Name, "the description of the stream for its Kinesis destination is lost: it has a new one, and changes that were not delivered are lost")
-}
-
 // feed checks the feed of one table's description.
 func (c *checker) feed(d *TableDesc) {
 	if d.Feed.Destination == "" {
@@ -196,7 +120,7 @@ func (c *checker) feed(d *TableDesc) {
 	switch {
 	case s == nil:
 		c.fault(d.Name, "its feed %d has no description", d.Feed.ID)
-	case !d.feedsTo(s):
+	case !d.writesTo(feedStream, s):
 		c.fault(d.Name, "the description of its feed %d is of another stream: table id %d, label %s, for %q, disabled at %d", s.ID, s.TableID, s.Label, s.Destination, s.Disabled)
 	}
 }

@@ -23,7 +23,7 @@ var feedDamages = map[string]struct {
 		setJSON(b, idKey(catStream, f.ID), f)
 	}, "is of another stream", feedLost},
 	"with another label": {func(b *kv.Batch, _ *TableDesc, f *StreamDesc) {
-		f.Label = "2025-01-01T00:00:00.000" + feedSuffix
+		f.Label = "2025-01-01T00:00:00.000" + string(feedStream)
 		setJSON(b, idKey(catStream, f.ID), f)
 	}, "is of another stream", feedLost},
 	"disabled": {func(b *kv.Batch, _ *TableDesc, f *StreamDesc) {

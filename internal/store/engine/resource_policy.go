@@ -42,7 +42,7 @@ func (e *Engine) SetStreamPolicy(_ context.Context, namespace, table, label stri
 	var policy ResourcePolicy
 	err := e.commitNew(func(c *commit) error {
 		// found in the commit section, where the trimmer and rolling shards change descriptions too
-		st := e.findStream(namespace, table, label)
+		st := e.findStream(ownStream, namespace, table, label)
 		if st == nil {
 			return ErrStreamNotFound
 		}

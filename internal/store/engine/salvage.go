@@ -296,8 +296,7 @@ func (s *salvage) writeCatalogue() error {
 			d.History.Since, d.History.TTL = s.instant, []TTLDesc{d.TTL}
 			s.fault(d.Name, "its history for point-in-time recovery is not copied: it begins again at %s", s.instant.Time().Format(time.RFC3339Nano))
 		}
-		s.joinStream(d)
-		s.joinFeed(d)
+		s.joinStreams(d)
 	}
 	for _, d := range s.streams {
 		if s.orphaned(d) {
@@ -343,24 +342,34 @@ func (s *salvage) reportLost() {
 	}
 }
 
-// joinStream creates a stream for a table whose stream lost its description.
-func (s *salvage) joinStream(d *TableDesc) {
-	if d.Stream.ViewType == "" {
-		return
+// joinStreams creates a stream, or a feed, for a table for which its description is lost.
+func (s *salvage) joinStreams(d *TableDesc) {
+	if d.Stream.ViewType != "" && !s.written(ownStream, d, d.Stream.ID) {
+		s.newStream(ownStream, d, d.Stream.Label)
+		s.fault(d.Name, "the description of its stream is lost: it has a new stream, %s", d.Stream.Label)
 	}
-	if st := s.streamByID(d.Stream.ID); st != nil && d.writesTo(st) {
-		return
+	if d.Feed.Destination != "" && !s.written(feedStream, d, d.Feed.ID) {
+		s.newStream(feedStream, d, d.Feed.Label)
+		s.fault(d.Name, "the description of the stream for its Kinesis destination is lost: it has a new one, and changes that were not delivered are lost")
 	}
+}
+
+// written reports whether the stream with an id is the one of a kind that the table writes to.
+func (s *salvage) written(kind streamKind, d *TableDesc, id uint32) bool {
+	st := s.streamByID(id)
+	return st != nil && d.writesTo(kind, st)
+}
+
+// newStream creates a stream under another label than the lost one.
+func (s *salvage) newStream(kind streamKind, d *TableDesc, lost string) {
 	s.ids.Stream++
 	used := func(label string) bool {
-		return label == d.Stream.Label || slices.ContainsFunc(s.streams, func(other *StreamDesc) bool {
+		return label == lost || slices.ContainsFunc(s.streams, func(other *StreamDesc) bool {
 			return other.TableID == d.ID && other.Label == label
 		})
 	}
-	for used(s.instant.label()) {
+	for used(kind.label(s.instant)) {
 		s.instant++
 	}
-	next := d.newStream(s.ids.Stream, s.instant, s.lastSeq, Options{}.withDefaults().StreamShards)
-	s.streams = append(s.streams, next)
-	s.fault(d.Name, "the description of its stream is lost: it has a new stream, %s", next.Label)
+	s.streams = append(s.streams, d.newStream(kind, s.ids.Stream, s.instant, s.lastSeq, Options{}.withDefaults().StreamShards))
 }

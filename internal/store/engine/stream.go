@@ -55,6 +55,25 @@ func (s ShardDesc) Open() bool { return s.Closed == 0 }
 // labelLayout is the form of a stream label (docs/spec/streams.md §3).
 const labelLayout = "2006-01-02T15:04:05.000"
 
+// streamKind tells a table's own stream from its feed. It is the suffix of the labels, so that a
+// label of the API never names a feed.
+type streamKind string
+
+const (
+	ownStream  streamKind = ""
+	feedStream streamKind = "-feed"
+)
+
+func (d *StreamDesc) kind() streamKind {
+	if d.Feed() {
+		return feedStream
+	}
+	return ownStream
+}
+
+// label returns the label of a stream that is enabled at the instant.
+func (k streamKind) label(at Instant) string { return at.Time().Format(labelLayout) + string(k) }
+
 // streams holds every readable stream.
 type streams struct {
 	mu     sync.RWMutex
@@ -89,29 +108,32 @@ type openShard struct {
 	bytes int64 // keys and values written since it was opened
 }
 
-// startStream creates the stream that d asks for. The caller is inside the commit section.
-func (e *Engine) startStream(b *kv.Batch, d *TableDesc, id uint32, now Instant) {
+// startStream creates the stream or the feed that d asks for. The caller is inside the commit
+// section.
+func (e *Engine) startStream(b *kv.Batch, kind streamKind, d *TableDesc, id uint32, now Instant) {
 	// A label is unique for its table, even if the stream goes off and on within one millisecond of
 	// a frozen clock.
-	for e.findStream(d.Namespace, d.Name, now.label()) != nil {
+	for e.findStream(kind, d.Namespace, d.Name, kind.label(now)) != nil {
 		now++
 	}
 	st := newStream(e)
 	// before the stream is visible and its trimmer can be woken
 	st.due = e.queue.Add(&trimmer{s: st})
-	e.publishStream(b, st, d.newStream(id, now, e.order.lastSeq, e.opts.StreamShards))
+	e.publishStream(b, st, d.newStream(kind, id, now, e.order.lastSeq, e.opts.StreamShards))
 }
 
-// label returns the label of a stream that is enabled at the instant.
-func (i Instant) label() string { return i.Time().Format(labelLayout) }
-
-// newStream makes a table write to a new stream, whose records follow the sequence number last. It
-// has slots shards, unless the table's description says otherwise.
-func (d *TableDesc) newStream(id uint32, now Instant, last uint64, slots int) *StreamDesc {
-	d.Stream.ID, d.Stream.Label = id, now.label()
+// newStream makes a table write to a new stream or feed, whose records follow the sequence number
+// last. It has slots shards, unless the table's description says otherwise.
+func (d *TableDesc) newStream(kind streamKind, id uint32, now Instant, last uint64, slots int) *StreamDesc {
 	s := &StreamDesc{
-		ID: id, Namespace: d.Namespace, Table: d.Name, TableID: d.ID, Label: d.Stream.Label, ViewType: d.Stream.ViewType,
+		ID: id, Namespace: d.Namespace, Table: d.Name, TableID: d.ID, Label: kind.label(now), ViewType: d.Stream.ViewType,
 		Key: d.Key, Created: now, NextShard: 1, Slots: cmp.Or(d.Stream.Shards, slots),
+	}
+	if kind == feedStream {
+		s.ViewType, s.Destination, s.Precision = feedView, d.Feed.Destination, d.Feed.Precision
+		d.Feed.ID, d.Feed.Label = id, s.Label
+	} else {
+		d.Stream.ID, d.Stream.Label = id, s.Label
 	}
 	for slot := range s.Slots {
 		s.addShard(slot, 0, last+1, now)
@@ -119,9 +141,15 @@ func (d *TableDesc) newStream(id uint32, now Instant, last uint64, slots int) *S
 	return s
 }
 
-// writesTo reports whether a stream is the enabled one that the table writes to.
-func (d *TableDesc) writesTo(s *StreamDesc) bool {
-	return s.TableID == d.ID && s.ID == d.Stream.ID && s.Label == d.Stream.Label && s.ViewType == d.Stream.ViewType && s.Disabled == 0
+// writesTo reports whether a stream is the enabled one of a kind that the table writes to.
+func (d *TableDesc) writesTo(kind streamKind, s *StreamDesc) bool {
+	if s.TableID != d.ID || s.kind() != kind || s.Disabled != 0 {
+		return false
+	}
+	if kind == feedStream {
+		return s.ID == d.Feed.ID && s.Label == d.Feed.Label && s.Destination == d.Feed.Destination
+	}
+	return s.ID == d.Stream.ID && s.Label == d.Stream.Label && s.ViewType == d.Stream.ViewType
 }
 
 // addShard opens a shard. It edits a description that is not published yet.
@@ -222,13 +250,13 @@ func (e *Engine) streamOf(d *TableDesc) *stream {
 	return e.streamByID(d.Stream.ID)
 }
 
-// findStream returns a stream that is no feed, or nil.
-func (e *Engine) findStream(namespace, table, label string) *stream {
+// findStream returns the stream of a kind with a table's name and a label, or nil.
+func (e *Engine) findStream(kind streamKind, namespace, table, label string) *stream {
 	e.streams.mu.RLock()
 	defer e.streams.mu.RUnlock()
 	for _, s := range e.streams.byID {
 		d := s.desc.Load()
-		if d.Namespace == namespace && d.Table == table && d.Label == label && !d.Feed() {
+		if d.Namespace == namespace && d.Table == table && d.Label == label && d.kind() == kind {
 			return s
 		}
 	}
@@ -236,13 +264,13 @@ func (e *Engine) findStream(namespace, table, label string) *stream {
 }
 
 // Streams returns every readable stream but feeds, enabled or not yet aged out, oldest first.
-func (e *Engine) Streams() ([]*StreamDesc, error) { return e.listStreams(false) }
+func (e *Engine) Streams() ([]*StreamDesc, error) { return e.listStreams(ownStream) }
 
-func (e *Engine) listStreams(feeds bool) ([]*StreamDesc, error) {
+func (e *Engine) listStreams(kind streamKind) ([]*StreamDesc, error) {
 	e.streams.mu.RLock()
 	out := make([]*StreamDesc, 0, len(e.streams.byID))
 	for _, s := range e.streams.byID {
-		if d := s.desc.Load(); d.Feed() == feeds {
+		if d := s.desc.Load(); d.kind() == kind {
 			out = append(out, d)
 		}
 	}
@@ -251,11 +279,15 @@ func (e *Engine) listStreams(feeds bool) ([]*StreamDesc, error) {
 	return out, e.waitCatalogue(&e.streams.commit)
 }
 
-// StreamByLabel returns the stream with a table's name and a label, or ErrStreamNotFound. It does not
-// find feeds.
+// StreamByLabel returns the stream with a table's name and a label, or ErrStreamNotFound. It does
+// not find feeds.
 func (e *Engine) StreamByLabel(namespace, table, label string) (*StreamDesc, error) {
+	return e.streamByLabel(ownStream, namespace, table, label)
+}
+
+func (e *Engine) streamByLabel(kind streamKind, namespace, table, label string) (*StreamDesc, error) {
 	var d *StreamDesc
-	s := e.findStream(namespace, table, label)
+	s := e.findStream(kind, namespace, table, label)
 	if s != nil {
 		d = s.desc.Load()
 	}
@@ -378,8 +410,8 @@ func (p *plan) record(d *TableDesc, key Key, old, next dynamo.Item, service bool
 }
 
 // recordsFor returns the records of one change for the table's stream and for its feed. A record
-// without a stream, and a nil feed, mean that there is none. Only a table with a stream pays for the
-// comparison of the images.
+// without a stream, and a nil feed, mean that there is none. Only a table with a stream pays for
+// the comparison of the images.
 func (e *Engine) recordsFor(d *TableDesc, key Key, old, next dynamo.Item, service bool) (record pending, feed *pending) {
 	if d.streams() == 0 || old == nil && next == nil || old != nil && next != nil && bytes.Equal(old, next) {
 		return pending{}, nil
