@@ -143,7 +143,7 @@ func (d *TableDesc) newStream(kind streamKind, id uint32, now Instant, last uint
 
 // writesTo reports whether a stream is the enabled one of a kind that the table writes to.
 func (d *TableDesc) writesTo(kind streamKind, s *StreamDesc) bool {
-	if s.TableID != d.ID || s.kind() != kind || s.Disabled != 0 {
+	if s.TableID != d.ID || s.Disabled != 0 {
 		return false
 	}
 	if kind == feedStream {
