@@ -10,8 +10,8 @@ import (
 
 const feedLost = "the description of the stream for its Kinesis destination is lost"
 
-// feedDamages are the ways in which a table and its feed do not fit each other. fault is what a check
-// says of it, and lost what a salvage does; empty: nothing.
+// feedDamages are the ways in which a table and its feed do not fit each other. fault is what a
+// check says of it, and lost what a salvage does; empty: nothing.
 var feedDamages = map[string]struct {
 	edit        func(b *kv.Batch, td *TableDesc, f *StreamDesc)
 	fault, lost string
@@ -74,8 +74,8 @@ func TestFeedDamaged(t *testing.T) {
 }
 
 // A change of a table's description, even one that changes nothing, starts a new feed for a
-// destination whose feed does not work. All earlier feeds are disabled then, since the reader of the
-// new one waits for them.
+// destination whose feed does not work. All earlier feeds are disabled then, since the reader of
+// the new one waits for them.
 func TestFeedMended(t *testing.T) {
 	for name, c := range feedDamages {
 		t.Run(name, func(t *testing.T) {
@@ -112,5 +112,62 @@ func TestFeedMended(t *testing.T) {
 				t.Errorf("the directory is not sound: %v", faults) // without its description records are strays
 			}
 		})
+	}
+}
+
+// A stream and a feed that replace lost ones have ids that were never used, even if the identifiers
+// are lost too, and labels that no stream of a dropped table with the same name has.
+func TestSalvageNamesStreams(t *testing.T) {
+	dir := newDirectory()
+	d := dir.open(t)
+	dropped := d.table("events")
+	d.feed(dropped, feedOne)
+	d.drop(dropped)
+	tab := d.table("events")
+	d.feed(tab, feedOne)
+	lost := tab.Desc()
+	d.close()
+	editStore(t, dir, func(b *kv.Batch) {
+		b.Delete(catalogueKey(catIDs))
+		b.Delete(idKey(catStream, lost.Stream.ID))
+		b.Delete(idKey(catStream, lost.Feed.ID))
+	})
+	salvageInto(t, dir, "new")
+	o := dir.options()
+	o.Dir = "new"
+	d = open(t, o)
+	defer d.close()
+	now := d.reopened("events").Desc()
+	if last := max(lost.Stream.ID, lost.Feed.ID); now.Stream.ID <= last || now.Feed.ID <= last {
+		t.Errorf("the stream %d and the feed %d follow id %d", now.Stream.ID, now.Feed.ID, last)
+	}
+	streams, err := d.Streams()
+	if err != nil {
+		t.Fatal(err)
+	}
+	feeds, err := d.Feeds()
+	if err != nil {
+		t.Fatal(err)
+	}
+	labels := map[string]bool{lost.Stream.Label: true, lost.Feed.Label: true}
+	for _, s := range append(streams, feeds...) {
+		if labels[s.Label] {
+			t.Errorf("the label %s is used twice", s.Label)
+		}
+		labels[s.Label] = true
+	}
+	if len(labels) != 6 {
+		t.Errorf("labels %v, want those of the dropped table, the lost and the new ones", labels)
+	}
+}
+
+// A damaged file that holds records of a feed is shown to hold them.
+func TestFeedInDamagedFile(t *testing.T) {
+	d := openMemory(t)
+	tab := d.table("events")
+	d.feed(tab, feedOne)
+	from, to := streamSpan(tab.Desc().Feed.ID)
+	if got, want := fmt.Sprint(d.ranges(from, to)), "[{events all records for a Kinesis stream}]"; got != want {
+		t.Errorf("the file holds %s, want %s", got, want)
 	}
 }
