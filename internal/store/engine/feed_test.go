@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -56,7 +57,8 @@ func (d *db) feeds() (out []string) {
 	return out
 }
 
-// shown returns records as text, in the order of their sequence numbers. An image is shown as its n.
+// shown returns records as text, in the order of their sequence numbers. An image is shown as its
+// n.
 func shown(records []Record) string {
 	bySeq := map[uint64]string{}
 	highest := uint64(0)
@@ -82,8 +84,8 @@ func shown(records []Record) string {
 	return b.String()
 }
 
-// A feed has both images of every change from its enabling to its disabling, beside a stream of each
-// view type and without one. The API's stream is as without a feed.
+// A feed has both images of every change from its enabling to its disabling, beside a stream of
+// each view type and without one. The API's stream is as without a feed.
 func TestFeed(t *testing.T) {
 	for view, own := range map[string]string{
 		"": "", "KEYS_ONLY": "+> *> *> -> +> -!> ", "OLD_IMAGE": "+> *1> *2> -3> +> -!5> ", "NEW_IMAGE": "+>1 *>2 *>3 -> +>5 -!> ",
@@ -273,11 +275,20 @@ func TestFeedOfReaper(t *testing.T) {
 	d := openMemory(t)
 	tab := d.table("events", func(td *TableDesc) { td.Stream.ViewType, td.Indexes = "KEYS_ONLY", nil })
 	d.feed(tab, feedOne)
+	d.still()
 	const n = 3000
 	for i := range n {
-		d.put(tab, item("pk", fmt.Sprint(i), "sk", 1, "n", i, "ttl", unix(time.Minute)))
+		d.put(tab, item("pk", fmt.Sprint(i), "sk", 1, "n", i, "v", "before", "ttl", unix(time.Second)))
 	}
-	d.advance(time.Hour)
+	for range n / 2 / reapSlice {
+		d.prepare(tab, d.Now())
+	}
+	ready := len(tab.prepared.list)
+	for _, p := range tab.prepared.list { // to tell the prepared removals from the others
+		p.feed.value = bytes.Replace(p.feed.value, []byte("before"), []byte("ahead!"), 1)
+	}
+	d.drainAt(tab, time.Second)
+	used := 0
 	feed, err := d.FeedByLabel("default", "events", tab.Desc().Feed.Label)
 	if err != nil {
 		t.Fatal(err)
@@ -294,6 +305,9 @@ func TestFeedOfReaper(t *testing.T) {
 				if whole := r.Old.Get("n") != nil; !r.Service || whole != (name == "feed") {
 					t.Fatalf("%s: %+v", name, r)
 				}
+				if name == "feed" && string(r.Old.Get("v").Bytes()) == "ahead!" {
+					used++
+				}
 			}
 		}
 		for key, times := range removed {
@@ -304,6 +318,9 @@ func TestFeedOfReaper(t *testing.T) {
 		if len(removed) != n {
 			t.Errorf("%s: %d removals, want %d", name, len(removed), n)
 		}
+	}
+	if ready == 0 || ready == n || used != ready {
+		t.Errorf("%d removals of %d were prepared, and %d of those were used", ready, n, used)
 	}
 	d.verify()
 }

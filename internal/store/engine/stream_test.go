@@ -595,35 +595,46 @@ func TestGather(t *testing.T) {
 	})
 }
 
-// TestReapFillsStream: while records of removals are not on disk, reads wait for them; also if the
-// removal fails.
+// TestReapFillsStream: while records of removals are not on disk, reads of the stream and of the
+// feed wait for them, and are woken then. They do not wait for a removal that has failed.
 func TestReapFillsStream(t *testing.T) {
 	g, d := gatedOpen(t)
 	tab := d.table("events")
+	d.feed(tab, feedOne)
 	d.put(tab, item("pk", "a", "sk", 1, "ttl", unix(time.Second)))
-	st := d.streamOf(tab.Desc())
+	st, feed := d.streamOf(tab.Desc()), d.feedOf(tab.Desc())
+	filling := func(when string, want int32) {
+		t.Helper()
+		if own, fed := st.filling.Load(), feed.filling.Load(); own != want || fed != want {
+			t.Errorf("%d slices fill the stream and %d the feed %s, want %d", own, fed, when, want)
+		}
+	}
 	d.still()
 	if err := d.clock.Advance(time.Second); err != nil {
 		t.Fatal(err)
 	}
 	late := d.collect(tab, d.Now())
+	st.waiting.Add(1)
+	feed.waiting.Add(1)
+	woken := map[string]<-chan struct{}{"stream": st.changed.Next(), "feed": feed.changed.Next()}
 	g.close()
 	if err := d.collect(tab, d.Now()).reap(); err != nil {
 		t.Fatal(err)
 	}
-	if n := st.filling.Load(); n != 1 {
-		t.Errorf("%d slices fill the stream before the sync", n)
-	}
+	filling("before the sync", 1)
 	g.open(nil)
 	d.background.Wait()
-	if n := st.filling.Load(); n != 0 {
-		t.Errorf("%d slices fill the stream after the sync", n)
+	filling("after the sync", 0)
+	for name, changed := range woken {
+		select {
+		case <-changed:
+		default:
+			t.Errorf("a waiting reader of the %s is not woken", name)
+		}
 	}
 	alterStream(t, d, tab, "")
 	if err := late.reap(); !errors.Is(err, errStale) {
 		t.Error(err)
 	}
-	if n := st.filling.Load(); n != 0 {
-		t.Errorf("%d slices fill the stream after one failed", n)
-	}
+	filling("after one failed", 0)
 }

@@ -31,3 +31,25 @@ func TestSystemErrors(t *testing.T) {
 		}
 	}
 }
+
+// Reads of a feed do not count, unlike reads of the table's own stream.
+func TestFeedReadsUncounted(t *testing.T) {
+	d := open(t)
+	d.mapped(kinesisOne)
+	stream := d.streamed()
+	d.kinesisCall(d.EnableKinesisStreamingDestination, kinesisOne, "")
+	d.put("Music", `{"artist":{"S":"a"},"song":{"S":"b"}}`)
+	equal(t, "records of the stream", len(d.records(stream)), 1)
+	equal(t, "records of the feed", len(d.fed(d.wantFeeds("enabled", "Music one")[0].StreamARN)), 1)
+	var counted []string
+	for _, k := range d.engine.Points().Keys(0) {
+		if k.Metric == points.ReturnedRecords || k.Metric == points.ReturnedBytes {
+			counted = append(counted, k.Metric+" of "+k.Stream)
+		}
+	}
+	_, label, err := parseStreamARN(stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "counted", fmt.Sprint(counted), fmt.Sprint([]string{points.ReturnedBytes + " of " + label, points.ReturnedRecords + " of " + label}))
+}
