@@ -22,8 +22,8 @@ func (r *crashRun) changeFeed(ctx context.Context, e *Engine, n int) bool {
 	return err == nil
 }
 
-// checkFeeds checks that the feeds of table events have exactly the records that its stream got while
-// they were enabled. checkRecords shows that the stream has one of each acknowledged write.
+// checkFeeds checks that the feeds of table events have exactly the records that its stream got
+// while they were enabled. checkRecords shows that the stream has one of each acknowledged write.
 func (a *afterCrash) checkFeeds() {
 	a.t.Helper()
 	if to := a.tables["events"].Desc().Feed.Destination; to != a.run.feed.acked && !a.run.feed.changing {

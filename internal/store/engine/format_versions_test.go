@@ -10,8 +10,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
-// A directory of each earlier version opens with its contents and is of the present version from then
-// on. A check before it and a salvage of it find nothing wrong.
+// A directory of each earlier version opens with its contents and is of the present version from
+// then on. A check before it and a salvage of it find nothing wrong.
 func TestFormatsBefore(t *testing.T) {
 	for number := 1; formatName+fmt.Sprint(number) != formatVersion; number++ {
 		version := formatName + fmt.Sprint(number)

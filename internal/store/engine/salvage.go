@@ -364,7 +364,7 @@ func (s *salvage) written(kind streamKind, d *TableDesc, id uint32) bool {
 func (s *salvage) newStream(kind streamKind, d *TableDesc, lost string) {
 	s.ids.Stream++
 	used := func(label string) bool {
-		// by the table's name, as labels are looked up: a dropped table of that name may have streams
+		// looked up by the table's name, which a dropped table with streams may have had too
 		return label == lost || slices.ContainsFunc(s.streams, func(other *StreamDesc) bool {
 			return other.Namespace == d.Namespace && other.Table == d.Name && other.Label == label
 		})
