@@ -107,8 +107,8 @@ func (r *rests) announceLocked() {
 	}
 }
 
-// passLocked announces an instant. The follower learns of a rest, and of its end, after this trigger:
-// so the clock waits for one of them meanwhile.
+// passLocked announces an instant. The follower learns of a rest, and of its end, after this
+// trigger: so the clock waits for one of them meanwhile.
 func (r *rests) passLocked(until time.Time) {
 	r.mu.announced = until
 	if r.mu.announce != nil {

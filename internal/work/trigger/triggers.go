@@ -93,6 +93,7 @@ func New(o Options) *Triggers {
 // existed when it began.
 func (t *Triggers) Ready() <-chan struct{} { return t.ready }
 
+// wake makes Run read the mappings and the feeds.
 func (t *Triggers) wake() { t.changed.Ring() }
 
 // Run runs the triggers until ctx is done. It can be called once.
