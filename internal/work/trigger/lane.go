@@ -12,16 +12,20 @@ import (
 // goroutine while it has records.
 type lane struct {
 	*shard
-	full timer.Bell // rings when a gathering batch has become full
+	bell timer.Bell // rings when the records that the worker waits for have arrived
 	mu   struct {
 		sync.Mutex
 		queue   []entry
 		bytes   int
 		since   time.Time // arrival of the first record in the queue
 		working bool
-		gathers bool // the worker waits for a full batch, or for the end of its window
+		// reports whether the records that the worker waits for are in the queue; nil: it waits for
+		// none
+		arrived func() bool
 	}
-	failures int // consecutive failures; only the worker uses it
+	// only the worker uses these
+	failures int       // consecutive failures
+	again    time.Time // of records by themselves: those with an attempt pause until then
 }
 
 // add queues records, and starts a worker if there is none.
@@ -40,10 +44,10 @@ func (l *lane) add(entries []entry) {
 	l.mu.bytes += size
 	// the worker counts as busy from here on, not only when it notices, so that the clock does not
 	// advance
-	if l.mu.gathers && l.fullLocked() {
-		l.mu.gathers = false
+	if l.mu.arrived != nil && l.mu.arrived() {
+		l.mu.arrived = nil
 		l.rests.wake(l)
-		l.full.Ring()
+		l.bell.Ring()
 	}
 	if !l.mu.working {
 		l.mu.working = true
@@ -75,27 +79,18 @@ func (l *lane) work() {
 // next waits for a full batch, or the end of the window, and takes the batch out of the queue. It
 // returns nil if there is none, and the worker must end.
 func (l *lane) next(ctx context.Context) []entry {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	for {
-		l.mu.Lock()
 		if len(l.mu.queue) == 0 || ctx.Err() != nil {
 			l.mu.working = false
-			l.mu.Unlock()
 			return nil
 		}
 		until := l.mu.since.Add(l.window)
 		if l.window == 0 || l.fullLocked() || !l.o.Clock.Now().Before(until) {
-			batch := l.cutLocked()
-			l.mu.Unlock()
-			return batch
+			return l.cutLocked()
 		}
-		l.mu.gathers = true
-		l.rests.wait(l, until)
-		l.mu.Unlock()
-		l.sleep(ctx, until, l.full)
-		l.mu.Lock()
-		l.mu.gathers = false
-		l.rests.wake(l)
-		l.mu.Unlock()
+		l.waitLocked(ctx, until, l.fullLocked)
 	}
 }
 
@@ -103,11 +98,14 @@ func (l *lane) next(ctx context.Context) []entry {
 func (l *lane) more() []entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.window > 0 {
+	if !l.hasMoreLocked() {
 		return nil
 	}
 	return l.cutLocked()
 }
+
+// hasMoreLocked reports whether more would return records.
+func (l *lane) hasMoreLocked() bool { return l.window == 0 && len(l.mu.queue) > 0 }
 
 // cutLocked takes a batch out of the queue.
 func (l *lane) cutLocked() []entry {
@@ -130,24 +128,41 @@ func (l *lane) cutLocked() []entry {
 	return batch
 }
 
-// sleep waits for an instant of the database's clock. It returns early for an element of wake, and
-// when ctx is done.
-func (l *lane) sleep(ctx context.Context, until time.Time, wake <-chan struct{}) {
+// waitLocked waits for an instant of the database's clock, or until arrived holds after an addition
+// to the queue; nil: it never does. It may return early, and returns when ctx is done. It releases
+// the lock while it waits.
+func (l *lane) waitLocked(ctx context.Context, until time.Time, arrived func() bool) {
+	l.mu.arrived = arrived
+	l.rests.wait(l, until)
+	l.mu.Unlock()
 	ms := until.Add(time.Millisecond - time.Nanosecond).UnixMilli()
-	_ = l.o.Clock.Sleep(ctx, ms, wake)
+	_ = l.o.Clock.Sleep(ctx, ms, l.bell)
+	l.mu.Lock()
+	l.mu.arrived = nil
+	l.rests.wake(l)
 }
 
 // pause waits after a failure, longer after each further one.
 func (l *lane) pause(ctx context.Context, atLeast time.Duration) {
 	l.failures++
-	l.rest(ctx, l.o.Clock.Now().Add(max(l.o.Backoff.After(l.failures, l.o.Jitter()), atLeast)))
+	l.pauseUntil(ctx, l.o.Clock.Now().Add(max(l.o.Backoff.After(l.failures, l.o.Jitter()), atLeast)))
 }
 
-// rest waits until an instant of the database's clock.
-func (l *lane) rest(ctx context.Context, until time.Time) {
+// pauseUntil waits until an instant of the database's clock.
+func (l *lane) pauseUntil(ctx context.Context, until time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	for ctx.Err() == nil && l.o.Clock.Now().Before(until) {
-		l.rests.wait(l, until)
-		l.sleep(ctx, until, nil)
-		l.rests.wake(l)
+		l.waitLocked(ctx, until, nil)
+	}
+}
+
+// awaitMore waits until an instant of the database's clock, or until more has records. It may
+// return early.
+func (l *lane) awaitMore(ctx context.Context, until time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.hasMoreLocked() {
+		l.waitLocked(ctx, until, l.hasMoreLocked)
 	}
 }

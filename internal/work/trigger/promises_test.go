@@ -122,3 +122,51 @@ func TestReadingsDoNotOverlap(t *testing.T) {
 }
 
 type ctxKey struct{}
+
+// TestSilentTargetIsTriedAtLeisure: after a round without a success, all records with an attempt
+// pause, and those without one do not.
+func TestSilentTargetIsTriedAtLeisure(t *testing.T) {
+	c := &stopped{at: time.Unix(1_900_000_000, 0)}
+	l := insideLane(c, plan{})
+	l.o.Backoff, l.o.Jitter = deliver.Backoff{First: time.Second, Most: time.Minute}, func() float64 { return 0.5 }
+	record := func(key string, invoked int) *part {
+		return &part{entries: []entry{{key: []byte(key)}}, invoked: invoked}
+	}
+	failed, before, fresh := record("failed", 1), record("before", 1), record("fresh", 0)
+	all := []*part{failed, before, fresh}
+	l.failures = 9
+	l.pauseSingles(all[:1], false)
+	round, next := l.firstOfKeys(all)
+	if len(round) != 1 || round[0] != fresh || !next.Equal(c.at.Add(30*time.Second)) {
+		t.Errorf("a round of %d, and the next after %s", len(round), next.Sub(c.at))
+	}
+	l.pauseSingles(all[:1], true)
+	if round, _ := l.firstOfKeys(all); len(round) != 2 || round[0] != fresh || round[1] != before {
+		t.Errorf("after a success, a round of %d", len(round))
+	}
+}
+
+// sleepless is a stopped clock that counts the sleeps.
+type sleepless struct {
+	stopped
+	slept int
+}
+
+func (c *sleepless) Sleep(context.Context, int64, <-chan struct{}) error {
+	c.slept++
+	return nil
+}
+
+// TestRecordsBeforeAPauseEndIt: a lane does not pause if records have arrived just before.
+func TestRecordsBeforeAPauseEndIt(t *testing.T) {
+	c := &sleepless{}
+	l := insideLane(c, plan{batch: 100})
+	l.add([]entry{{json: []byte("x")}})
+	l.awaitMore(t.Context(), c.at.Add(time.Hour))
+	if got := l.more(); c.slept != 0 || len(got) != 1 {
+		t.Errorf("%d sleeps, and %d records of 1", c.slept, len(got))
+	}
+	if l.awaitMore(t.Context(), c.at.Add(time.Hour)); c.slept != 1 {
+		t.Errorf("%d sleeps without records, want 1", c.slept)
+	}
+}

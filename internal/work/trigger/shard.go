@@ -55,7 +55,7 @@ func newShard(ctx context.Context, r *run, id string) *shard {
 		lanes: make([]*lane, r.parallel),
 	}
 	for i := range s.lanes {
-		s.lanes[i] = &lane{shard: s, full: timer.NewBell()}
+		s.lanes[i] = &lane{shard: s, bell: timer.NewBell()}
 	}
 	return s
 }

@@ -11,8 +11,9 @@ import (
 
 // handSingles delivers each record by itself. A round has one record of each remaining key, those
 // with the fewest attempts first. So a key keeps its order no matter what the target does with the
-// deliveries of a call, and a failing key does not delay the others for long: while one fails,
-// further records of the lane join the batch.
+// deliveries of a call, and a failing key does not delay the others: while one fails, further
+// records of the lane join the batch. The consumer's window bounds the batch, since it counts all
+// records from the first that is not done. Once it is full, the others wait too.
 func (l *lane) handSingles(ctx context.Context, batch []entry) {
 	left := appendParts(nil, batch)
 	for ctx.Err() == nil {
@@ -27,9 +28,9 @@ func (l *lane) handSingles(ctx context.Context, batch []entry) {
 		if slices.ContainsFunc(left, func(p *part) bool { return p.invoked > 0 }) {
 			left = appendParts(left, l.more())
 		}
-		round, next := firstOfKeys(left, l.o.Clock.Now())
+		round, next := l.firstOfKeys(left)
 		if len(round) == 0 {
-			l.rest(ctx, next)
+			l.awaitMore(ctx, next)
 			continue
 		}
 		l.tryRound(ctx, round[:min(len(round), l.batch)])
@@ -51,18 +52,22 @@ func unfinished(parts []*part) []*part {
 
 // firstOfKeys returns the first record of each key that does not pause, those with the fewest
 // attempts first, and the end of the first pause.
-func firstOfKeys(parts []*part, now time.Time) (round []*part, next time.Time) {
-	seen := map[string]bool{}
+func (l *lane) firstOfKeys(parts []*part) (round []*part, next time.Time) {
+	now, seen := l.o.Clock.Now(), map[string]bool{}
 	for _, p := range parts {
 		key := string(p.entries[0].key)
 		if seen[key] {
 			continue
 		}
 		seen[key] = true
-		if !now.Before(p.again) {
+		again := p.again
+		if p.invoked > 0 && again.Before(l.again) {
+			again = l.again
+		}
+		if !now.Before(again) {
 			round = append(round, p)
-		} else if next.IsZero() || p.again.Before(next) {
-			next = p.again
+		} else if next.IsZero() || again.Before(next) {
+			next = again
 		}
 	}
 	slices.SortStableFunc(round, func(a, b *part) int { return a.invoked - b.invoked })
@@ -70,8 +75,7 @@ func firstOfKeys(parts []*part, now time.Time) (round []*part, next time.Time) {
 }
 
 // tryRound makes an attempt for records of different keys. It empties the parts that succeeded or
-// were abandoned. If others succeeded, each failed record pauses alone; otherwise the lane pauses. An
-// abandoned record needs no pause, so a target that is down for days holds up no growing backlog.
+// were abandoned. The others pause.
 func (l *lane) tryRound(ctx context.Context, round []*part) {
 	parcels := make([]deliver.Parcel, len(round))
 	for i, p := range round {
@@ -96,28 +100,29 @@ func (l *lane) tryRound(ctx context.Context, round []*part) {
 		failed = append(failed, p)
 	}
 	l.result(ctx, result)
-	l.pauseSingles(ctx, unfinished(failed), succeeded)
+	l.pauseSingles(unfinished(failed), succeeded)
 }
 
-// pauseSingles pauses for the failed records of a round that remain.
-func (l *lane) pauseSingles(ctx context.Context, failed []*part, othersSucceeded bool) {
-	if othersSucceeded || len(failed) == 0 {
-		l.failures = 0
-		now := l.o.Clock.Now()
-		for _, p := range failed {
-			p.again = now.Add(max(l.o.Backoff.After(p.invoked, l.o.Jitter()), p.after))
-		}
+// pauseSingles sets the pauses after a round, for the failed records that remain. Each of them
+// pauses by itself. If none succeeded, the target may be down, and all records with an attempt
+// pause too, longer after each such round. A record without one does not, since the target may
+// refuse only the others; a target that is down gets no more such calls than one that works. An
+// abandoned record needs no pause, so a target that is down for days holds up no growing backlog.
+func (l *lane) pauseSingles(failed []*part, succeeded bool) {
+	now := l.o.Clock.Now()
+	for _, p := range failed {
+		p.again = now.Add(max(l.o.Backoff.After(p.invoked, l.o.Jitter()), p.after))
+	}
+	if succeeded || len(failed) == 0 {
+		l.failures, l.again = 0, time.Time{}
 		return
 	}
-	var most time.Duration
-	for _, p := range failed {
-		most = max(most, p.after)
-	}
-	l.pause(ctx, most)
+	l.failures++
+	l.again = now.Add(l.o.Backoff.After(l.failures, l.o.Jitter()))
 }
 
-// singleFailed handles the failure of a record, and returns the trigger's result. It abandons the record if
-// it has no further attempt.
+// singleFailed handles the failure of a record, and returns the trigger's result. It abandons the
+// record if it has no further attempt.
 func (l *lane) singleFailed(ctx context.Context, p *part, err error) string {
 	p.note(err, nil)
 	f := l.judge(p, err)
