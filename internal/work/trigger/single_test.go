@@ -1,9 +1,11 @@
 package trigger_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -106,4 +108,49 @@ func TestPauseWithNewRecordsIsNoRest(t *testing.T) {
 	}
 	close(noticed)
 	await(t, "the second record is delivered", func() bool { _, good := to.counts(); return good == 1 })
+}
+
+// A call has at most as many records as a batch, however many keys have failed before.
+func TestSinglesKeepTheBatchLimit(t *testing.T) {
+	const batch, keys = 2, 7
+	w := newWorld(t)
+	w.Clock().Freeze()
+	w.table("things")
+	var works atomic.Bool
+	var mu sync.Mutex
+	largest, failed, done := 0, map[string]bool{}, 0
+	w.to("each", batchFunc(func(deliveries []target.Delivery) []error {
+		mu.Lock()
+		defer mu.Unlock()
+		largest = max(largest, len(deliveries))
+		results := make([]error, len(deliveries))
+		for i, d := range deliveries {
+			if works.Load() {
+				done++
+				continue
+			}
+			failed[d.Subject] = true
+			results[i] = errors.New("not yet")
+		}
+		return results
+	}), target.Limits{Batch: 100})
+	for v := range keys {
+		w.put("things", fmt.Sprint("key", v), 0, v)
+	}
+	w.run(single(batch))
+	await(t, "each key has failed", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(failed) == keys && !w.resting().IsZero()
+	})
+	works.Store(true)
+	w.advance(time.Second)
+	await(t, "all are delivered", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return done == keys
+	})
+	if largest != batch {
+		t.Errorf("a call with %d records, want at most %d", largest, batch)
+	}
 }
