@@ -49,7 +49,8 @@ func (k *kinesisStream) take(_ context.Context, d target.Delivery) error {
 	return nil
 }
 
-// change is a record in a Kinesis stream.
+// kinesisRecord is the body of a delivery: a change of an item, as Amazon writes it to a Kinesis
+// stream.
 type kinesisRecord struct {
 	AWSRegion, EventID, EventName, RecordFormat, TableName, EventSource string
 
@@ -60,6 +61,15 @@ type kinesisRecord struct {
 		Keys, NewImage, OldImage map[string]map[string]string
 		SizeBytes                int64
 	}
+}
+
+// drain returns the deliveries so far, and removes them.
+func (k *kinesisStream) drain() []target.Delivery {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	got := k.got
+	k.got = nil
+	return got
 }
 
 // seen returns each record as its key, event and the numbers n of its images, in the order of their
@@ -89,16 +99,22 @@ func (k *kinesisStream) want(t *testing.T, when string, want ...string) {
 	}
 }
 
-// feedTable is a table for changes, and the stream that they arrive at.
+// feedTable is a table for changes. Its destination is kinesisOrders.
 type feedTable struct {
-	t  *testing.T
-	db *DB
+	t    *testing.T
+	db   *DB
+	name string
 }
 
 func newFeedTable(t *testing.T, db *DB, view types.StreamViewType) feedTable {
 	t.Helper()
+	return newNamedFeedTable(t, db, "orders", view)
+}
+
+func newNamedFeedTable(t *testing.T, db *DB, name string, view types.StreamViewType) feedTable {
+	t.Helper()
 	in := &dynamodb.CreateTableInput{
-		TableName: aws.String("orders"), BillingMode: types.BillingModePayPerRequest,
+		TableName: &name, BillingMode: types.BillingModePayPerRequest,
 		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("pk"), AttributeType: types.ScalarAttributeTypeS}},
 		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: types.KeyTypeHash}},
 	}
@@ -114,7 +130,7 @@ func newFeedTable(t *testing.T, db *DB, view types.StreamViewType) feedTable {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return feedTable{t, db}
+	return feedTable{t, db, name}
 }
 
 func (f feedTable) put(pk string, n int, ttl ...time.Duration) {
@@ -123,25 +139,31 @@ func (f feedTable) put(pk string, n int, ttl ...time.Duration) {
 	for _, after := range ttl {
 		item["ttl"] = &types.AttributeValueMemberN{Value: fmt.Sprint(f.db.Clock().Now().Add(after).Unix())}
 	}
-	if _, err := f.db.DynamoDB().PutItem(f.t.Context(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: item}); err != nil {
+	if _, err := f.db.DynamoDB().PutItem(f.t.Context(), &dynamodb.PutItemInput{TableName: &f.name, Item: item}); err != nil {
 		f.t.Error(err) // several goroutines write
 	}
 }
 
 func (f feedTable) enable(precision types.ApproximateCreationDateTimePrecision) {
 	f.t.Helper()
-	in := &dynamodb.EnableKinesisStreamingDestinationInput{TableName: aws.String("orders"), StreamArn: aws.String(kinesisOrders)}
-	if precision != "" {
-		in.EnableKinesisStreamingConfiguration = &types.EnableKinesisStreamingConfiguration{ApproximateCreationDateTimePrecision: precision}
-	}
-	if _, err := f.db.DynamoDB().EnableKinesisStreamingDestination(f.t.Context(), in); err != nil {
+	if err := f.tryEnable(precision); err != nil {
 		f.t.Fatal(err)
 	}
 }
 
+// tryEnable is enable for a goroutine, which cannot end the test.
+func (f feedTable) tryEnable(precision types.ApproximateCreationDateTimePrecision) error {
+	in := &dynamodb.EnableKinesisStreamingDestinationInput{TableName: &f.name, StreamArn: aws.String(kinesisOrders)}
+	if precision != "" {
+		in.EnableKinesisStreamingConfiguration = &types.EnableKinesisStreamingConfiguration{ApproximateCreationDateTimePrecision: precision}
+	}
+	_, err := f.db.DynamoDB().EnableKinesisStreamingDestination(f.t.Context(), in)
+	return err
+}
+
 func (f feedTable) disable() {
 	f.t.Helper()
-	in := &dynamodb.DisableKinesisStreamingDestinationInput{TableName: aws.String("orders"), StreamArn: aws.String(kinesisOrders)}
+	in := &dynamodb.DisableKinesisStreamingDestinationInput{TableName: &f.name, StreamArn: aws.String(kinesisOrders)}
 	if _, err := f.db.DynamoDB().DisableKinesisStreamingDestination(f.t.Context(), in); err != nil {
 		f.t.Fatal(err)
 	}
@@ -149,7 +171,7 @@ func (f feedTable) disable() {
 
 func (f feedTable) streams() int {
 	f.t.Helper()
-	out, err := f.db.Streams().ListStreams(f.t.Context(), &dynamodbstreams.ListStreamsInput{TableName: aws.String("orders")})
+	out, err := f.db.Streams().ListStreams(f.t.Context(), &dynamodbstreams.ListStreamsInput{TableName: &f.name})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -205,13 +227,16 @@ func TestKinesisRecord(t *testing.T) {
 		advance(t, db, time.Millisecond)
 	}
 	advance(t, db, time.Second)
-	for i, d := range k.got {
+	got := k.drain()
+	if len(got) != 100 {
+		t.Errorf("%d records of 100", len(got))
+	}
+	for i, d := range got {
 		var r kinesisRecord
 		if err := json.Unmarshal(d.Body, &r); err != nil || r.DynamoDB.At != start.UnixMilli()+int64(i) {
 			t.Errorf("a record of %s and %d ms is of %d, %v", start, i, r.DynamoDB.At, err)
 		}
 	}
-	k.got = nil
 	tb.put("a", 1, time.Minute)
 	advance(t, db, time.Hour)
 	update := func(precision types.ApproximateCreationDateTimePrecision) {
@@ -246,10 +271,10 @@ func TestKinesisRecord(t *testing.T) {
 			`"dynamodb":{"ApproximateCreationDateTime":%d,"Keys":{"pk":{"S":"b"}},"NewImage":{"n":{"N":"3"},"pk":{"S":"b"}},"OldImage":{"n":{"N":"2"},"pk":{"S":"b"}},"SizeBytes":15,"ApproximateCreationDateTimePrecision":"MILLISECOND"},"eventSource":"aws:dynamodb"}`,
 			written.Add(time.Hour+time.Minute).UnixMilli()),
 	}
-	if len(k.got) != len(want) {
-		t.Fatalf("%d records: %q", len(k.got), k.seen(t))
+	if got = k.drain(); len(got) != len(want) {
+		t.Fatalf("%d records of %d: %+v", len(got), len(want), got)
 	}
-	for i, d := range k.got {
+	for i, d := range got {
 		var r kinesisRecord
 		if err := json.Unmarshal(d.Body, &r); err != nil || len(r.EventID) != 36 {
 			t.Fatalf("%s: %v", d.Body, err)
@@ -263,8 +288,8 @@ func TestKinesisRecord(t *testing.T) {
 	}
 }
 
-// Changes that were not delivered survive a restart, also if their destination was disabled meanwhile,
-// and come in the order of their keys.
+// Changes that were not delivered survive a restart, also if their destination was disabled
+// meanwhile, and come in the order of their keys.
 func TestKinesisDestinationSurvivesRestarts(t *testing.T) {
 	k, dir := &kinesisStream{}, t.TempDir()
 	open := func(o Options) *DB {
@@ -399,8 +424,8 @@ func TestKinesisDestinationOfDeletedTable(t *testing.T) {
 	k.want(t, "after the deletion", "a INSERT >1")
 }
 
-// Many writers change few items while the destination fails again and again. Every change arrives, in
-// the order of its item.
+// Many writers change few items while the destination fails again and again. Every change arrives,
+// in the order of its item.
 func TestKinesisDestinationKeepsOrder(t *testing.T) {
 	const keys, versions = 8, 40
 	k := &kinesisStream{}

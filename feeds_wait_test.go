@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -76,8 +77,8 @@ func deadBodies(t *testing.T, db *DB) map[string]string {
 	return all
 }
 
-// A destination that is disabled and enabled again, and fails for longer than the retention, gets every
-// change in order once it works, also if the database was closed meanwhile.
+// A destination that is disabled and enabled again, and fails for longer than the retention, gets
+// every change in order once it works, also if the database was closed meanwhile.
 func TestFeedsOutliveTheRetention(t *testing.T) {
 	for _, restart := range []bool{false, true} {
 		t.Run(fmt.Sprintf("restart %t", restart), func(t *testing.T) {
@@ -146,7 +147,8 @@ func TestFeedsBuryNothingWithoutAnAttempt(t *testing.T) {
 	db := openFeeds(t, dir, o)
 	tb := newFeedTable(t, db, "")
 	tb.enable("")
-	for n := 1; n <= 3; n++ { // the second waits for the first in its feed, the third in the next one
+	// the second change waits for the first in its feed, the third in the next feed
+	for n := 1; n <= 3; n++ {
 		if n == 3 {
 			tb.again()
 		}
@@ -274,17 +276,25 @@ func TestFeedsPassAFailingItem(t *testing.T) {
 	}
 }
 
-// While a delivery hangs, destinations can be enabled, disabled and enabled again, and each feed has its
-// reader when the operation answers.
+// While a delivery hangs, destinations can be enabled, disabled and enabled again, and each feed has
+// its reader when the operation answers. No later delivery of the item begins before it ends.
 func TestFeedsHaveReadersAtOnce(t *testing.T) {
+	k := &kinesisStream{}
 	began, let := make(chan struct{}, 100), make(chan struct{})
-	o := (&kinesisStream{}).options()
-	o.Targets[0].Target = target.Func(func(context.Context, target.Delivery) error {
+	release := sync.OnceFunc(func() { close(let) })
+	var running, together atomic.Int32
+	o := k.options()
+	o.Targets[0].Target = target.Func(func(ctx context.Context, d target.Delivery) error {
+		if running.Add(1) > 1 {
+			together.Add(1)
+		}
+		defer running.Add(-1)
 		began <- struct{}{}
 		<-let
-		return nil
+		return k.take(ctx, d)
 	})
 	db := openAtMidnight(t, o)
+	defer release() // before the database closes
 	tb := newFeedTable(t, db, "")
 	tb.enable("")
 	tb.put("a", 1)
@@ -303,15 +313,88 @@ func TestFeedsHaveReadersAtOnce(t *testing.T) {
 	if missing := unread(t, db); len(missing) > 0 {
 		t.Fatalf("no reader: %s", missing)
 	}
-	select {
-	case <-began:
-		t.Error("a second delivery of the item began during the first")
-	default:
+	release()
+	want := []string{"a INSERT >1", "a MODIFY 1>2", "a MODIFY 2>3", "a MODIFY 3>4"}
+	within(t, "the deliveries", func() bool { return len(k.seen(t)) >= len(want) })
+	advance(t, db, time.Hour)
+	k.want(t, "afterwards", want...)
+	if n := together.Load(); n > 0 {
+		t.Errorf("%d deliveries of the item began during another", n)
 	}
-	close(let)
 }
 
-// No trigger can read a feed: a feed's ARN is an unknown stream to Lambda's API and to a declaration.
+// Tables with the same destination have feeds of their own: one table's changes never wait for
+// another's, and a later feed of a table waits for that table's earlier one.
+func TestFeedsOfTwoTables(t *testing.T) {
+	k := &kinesisStream{}
+	var refuse atomic.Bool
+	refuse.Store(true)
+	o := k.options()
+	o.Targets[0].Target = target.Func(func(ctx context.Context, d target.Delivery) error {
+		if refuse.Load() && strings.Contains(string(d.Body), `"tableName":"orders"`) {
+			return errors.New("no orders")
+		}
+		return k.take(ctx, d)
+	})
+	db := openAtMidnight(t, o)
+	a, b := newFeedTable(t, db, ""), newNamedFeedTable(t, db, "others", "")
+	a.enable("")
+	a.put("a", 1)
+	b.enable("")
+	b.put("b", 1)
+	a.again() // its next feed comes behind the feed of others
+	a.put("a", 2)
+	within(t, "the first change of others", func() bool { return len(k.seen(t)) == 1 })
+	advance(t, db, time.Minute)
+	b.again()
+	b.put("b", 2)
+	a.again()
+	a.put("a", 3)
+	b.put("b", 3)
+	within(t, "all changes of others", func() bool { return len(k.seen(t)) == 3 })
+	advance(t, db, time.Hour)
+	others := []string{"b INSERT >1", "b MODIFY 1>2", "b MODIFY 2>3"}
+	k.want(t, "while orders fail", others...)
+	refuse.Store(false)
+	advance(t, db, time.Hour)
+	k.want(t, "afterwards", append(others, "a INSERT >1", "a MODIFY 1>2", "a MODIFY 2>3")...)
+}
+
+// An advance of the clock while a destination is being enabled waits until the feed has its reader,
+// and for the records written meanwhile. Without that it could pass their retention.
+func TestFeedsHoldTheClock(t *testing.T) {
+	k := &kinesisStream{}
+	db := openAtMidnight(t, k.options())
+	tb := newFeedTable(t, db, "")
+	db.work.first.Lock() // the operation gets as far as the beginning of the work
+	release := sync.OnceFunc(db.work.first.Unlock)
+	defer release() // before the database closes
+	enabled := make(chan error, 1)
+	go func() { enabled <- tb.tryEnable("") }()
+	over, cancel := context.WithDeadline(t.Context(), time.Time{})
+	defer cancel()
+	within(t, "an operation that holds the clock", func() bool {
+		moved, err := db.Clock().Advance(over, 0) // returns at once
+		return err == nil && slices.Contains(moved.Busy, "consumers that are yet to register")
+	})
+	tb.put("a", 1)
+	advanced := make(chan error, 1)
+	go func() {
+		moved, err := db.Clock().Advance(t.Context(), 48*time.Hour)
+		if moved.Unfinished {
+			err = fmt.Errorf("unfinished: %q", moved.Busy)
+		}
+		advanced <- err
+	}()
+	release()
+	if err := errors.Join(<-enabled, <-advanced); err != nil {
+		t.Fatal(err)
+	}
+	k.want(t, "after the advance", "a INSERT >1")
+}
+
+// No trigger can read a feed: a feed's ARN is an unknown stream to Lambda's API and to a
+// declaration.
 func TestTriggersDoNotReadFeeds(t *testing.T) {
 	k, in, dir := &kinesisStream{}, new(inbox), t.TempDir()
 	o := k.options()

@@ -13,8 +13,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/store/engine"
 )
 
-// mapped maps Kinesis streams to targets, which need not exist here. It returns a count of the calls
-// of FeedsChanged.
+// mapped maps Kinesis streams to targets, which need not exist here. It returns a count of the
+// calls of FeedsChanged.
 func (d *db) mapped(arns ...string) *int {
 	n := 0
 	d.Service.isMapped = func(arn string) bool { return slices.Contains(arns, arn) }
@@ -158,8 +158,53 @@ func TestFeedOfDestination(t *testing.T) {
 	}
 }
 
-// A destination without a target is only stored. It gets a feed at the next start with a target, and
-// keeps the feed at a start without one.
+// Tables with the same destination have feeds of their own: a feed waits only for an earlier one of
+// its table.
+func TestFeedsOfTwoTables(t *testing.T) {
+	d := open(t)
+	d.mapped(kinesisOne)
+	d.music()
+	in := musicTable("Films")
+	if _, err := d.CreateTable(ctx, &in); err != nil {
+		t.Fatal(err)
+	}
+	record := `{"artist":{"S":"a"},"song":{"S":"b"}}`
+	d.kinesisCall(d.EnableKinesisStreamingDestination, kinesisOne, "")
+	d.put("Music", record)
+	if _, err := d.EnableKinesisStreamingDestination(ctx, &KinesisInput{TableName: Some("Films"), StreamARN: Some(kinesisOne)}); err != nil {
+		t.Fatal(err)
+	}
+	d.put("Films", record)
+	d.wantFeeds("enabled", "Music one, Films one")
+	d.kinesisCall(d.DisableKinesisStreamingDestination, kinesisOne, "")
+	d.kinesisCall(d.EnableKinesisStreamingDestination, kinesisOne, "")
+	feeds := d.wantFeeds("again", "Music one, Films one, Music one waits")
+	if err := d.FinishFeed(feeds[0].StreamARN); err != nil {
+		t.Fatal(err)
+	}
+	d.wantFeeds("the first is finished", "Music one finished, Films one, Music one")
+}
+
+// A finished feed is listed also if its destination no longer has a target, so that its reader's
+// checkpoints are deleted. An unfinished one is not: nothing can be delivered.
+func TestFinishedFeedWithoutTarget(t *testing.T) {
+	d := open(t)
+	d.mapped(kinesisOne)
+	d.music()
+	d.kinesisCall(d.EnableKinesisStreamingDestination, kinesisOne, "")
+	d.put("Music", `{"artist":{"S":"a"},"song":{"S":"b"}}`)
+	d.kinesisCall(d.DisableKinesisStreamingDestination, kinesisOne, "")
+	feed := d.wantFeeds("disabled", "Music one")[0]
+	d.mapped()
+	d.wantFeeds("without a target", "")
+	if err := d.FinishFeed(feed.StreamARN); err != nil {
+		t.Fatal(err)
+	}
+	d.wantFeeds("finished", "Music one finished")
+}
+
+// A destination without a target is only stored. It gets a feed at the next start with a target,
+// and keeps the feed at a start without one.
 func TestAdoptDestinations(t *testing.T) {
 	d := open(t)
 	d.mapped(kinesisTwo)
@@ -208,8 +253,8 @@ func TestAdoptDestinations(t *testing.T) {
 	equal(t, "records", len(d.fed(first[0].StreamARN)), 1)
 }
 
-// A destination whose feed is gone gets a new one at the next start, and the log says so. A feed that
-// the table no longer names is delivered to its end first.
+// A destination whose feed is gone gets a new one at the next start, and the log says so. A feed
+// that the table no longer names is delivered to its end first.
 func TestAdoptLostFeed(t *testing.T) {
 	for name, lose := range map[string]func(td *engine.TableDesc){
 		"another feed": func(td *engine.TableDesc) { td.Feed.ID = 99 },
