@@ -276,8 +276,8 @@ func TestFeedsPassAFailingItem(t *testing.T) {
 	}
 }
 
-// While a delivery hangs, destinations can be enabled, disabled and enabled again, and each feed has
-// its reader when the operation answers. No later delivery of the item begins before it ends.
+// While a delivery hangs, destinations can be enabled, disabled and enabled again, and each feed
+// has its reader when the operation answers. No later delivery of the item begins before it ends.
 func TestFeedsHaveReadersAtOnce(t *testing.T) {
 	k := &kinesisStream{}
 	began, let := make(chan struct{}, 100), make(chan struct{})

@@ -94,8 +94,11 @@ func openAtMidnight(t testing.TB, options Options) *DB {
 func advance(t testing.TB, db *DB, by time.Duration) {
 	t.Helper()
 	moved, err := db.Clock().Advance(context.Background(), by)
-	if err != nil || moved.Unfinished {
+	if err != nil {
 		t.Fatalf("advance by %s: %+v, %v", by, moved, err)
+	}
+	if moved.Unfinished { // Advance itself limits the real time, to advanceLimit
+		t.Fatalf("advance by %s: after %s of real time the clock is at %s, and still waits for %q", by, advanceLimit, stamp(moved.To), moved.Busy)
 	}
 }
 
