@@ -50,8 +50,8 @@ func (w *work) hasFeeds() bool {
 
 // feedsChanged begins the work if it is the first, and waits until each feed has a reader. So an
 // advance of the clock after the operation waits for the feed's records. It waits for no delivery.
+// The caller holds all streams meanwhile.
 func (w *work) feedsChanged(ctx context.Context) {
-	defer w.db.engine.HoldAll()()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(w.ctx, cancel)()

@@ -77,8 +77,8 @@ func (e *Engine) HasConsumer(streamID uint32) bool {
 }
 
 // HoldAll keeps every record of every stream, and delays every advance of the clock, until release
-// is called. Call it between Open and Run, before the consumers have registered: then no record
-// that one of them needs can be trimmed.
+// is called. Call it between Open and Run, before the consumers have registered, and before a feed
+// begins: then no record that one of them needs can be trimmed.
 func (e *Engine) HoldAll() (release func()) {
 	e.consumers.Lock()
 	defer e.consumers.Unlock()

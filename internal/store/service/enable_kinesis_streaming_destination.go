@@ -29,6 +29,9 @@ func (s *Service) EnableKinesisStreamingDestination(ctx context.Context, in *Kin
 	if err := s.passing.checkSettled(ref.name); err != nil {
 		return nil, err
 	}
+	if s.isMapped(in.StreamARN.V) { // until the feed has a reader: an advance could trim its records
+		defer s.engine.HoldAll()()
+	}
 	_, err = s.engine.Alter(ctx, namespace, ref.name, func(d *engine.TableDesc, _ engine.Instant) error {
 		if err := enableDestination(d, in); err != nil {
 			return err
