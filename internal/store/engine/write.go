@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/mayflydb/mayfly/internal/invariant"
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
@@ -100,10 +101,11 @@ func (e *Engine) finishWrite(c *commit, p *plan) error {
 }
 
 // commitRecords writes records in a batch of their own, for the fault DropRecordBatch: a crash
-// before it loses them.
+// before it loses them. A stream that was disabled since the write takes none.
 func (e *Engine) commitRecords(records []pending) error {
 	return e.commitNew(func(c *commit) error {
-		e.sequence(c.batch, records, c.now)
+		open := slices.DeleteFunc(slices.Clone(records), func(r pending) bool { return r.stream.desc.Load().Disabled != 0 })
+		e.sequence(c.batch, open, c.now)
 		return nil
 	}, nil)
 }
