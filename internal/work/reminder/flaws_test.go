@@ -172,7 +172,7 @@ func TestZone(t *testing.T) {
 	// the earlier version's reminder of c stays, but does not fire
 	w.pending("a@1h0m44s", "b@2h0m0s", "c@3h0m0s", "c@3h0m0s")
 	w.advance(90 * time.Minute)
-	w.got("a at 2030-01-01T01:00:44.000Z") // the clock does not wait for its delivery
+	w.got("a at 2030-01-01T01:00:44.000Z") // deliveries of two items have no order
 	w.advance(30 * time.Minute)
 	w.got("a at 2030-01-01T01:00:44.000Z", "b at 2030-01-01T02:00:00.000Z")
 }
