@@ -354,7 +354,7 @@ func (s *salvage) joinStreams(d *TableDesc) {
 	}
 }
 
-// written reports whether the stream with an id is the one of a kind that the table writes to.
+// written reports whether the table writes to the stream with this id, which must be of this kind.
 func (s *salvage) written(kind streamKind, d *TableDesc, id uint32) bool {
 	st := s.streamByID(id)
 	return st != nil && d.writesTo(kind, st)
