@@ -36,6 +36,7 @@ type conn struct {
 	date       date
 
 	first   bool      // no request has been answered yet
+	posted  bool      // the last answered request was a POST
 	last    time.Time // when the connection was accepted, or answered last
 	begun   time.Time // when a request was found incomplete; zero: none was
 	armed   time.Time // the deadline for reading that is set; zero: none
@@ -187,8 +188,8 @@ func (c *conn) judge() verdict {
 // peeked is the number of bytes that net/http inspects before it assumes another request.
 const peeked = 4
 
-// skip skips line ends between two requests, as net/http does for old clients. It reports false if
-// it needs more bytes to decide.
+// skip skips line ends between a POST and the next request, as net/http does for old clients. It
+// reports false if it needs more bytes to decide.
 func (c *conn) skip() bool {
 	pending := c.in[c.start:c.end]
 	if c.first || c.skipped > 0 {
@@ -197,7 +198,7 @@ func (c *conn) skip() bool {
 	if len(pending) < peeked {
 		return false
 	}
-	for c.skipped < peeked && (pending[c.skipped] == '\r' || pending[c.skipped] == '\n') {
+	for c.posted && c.skipped < peeked && (pending[c.skipped] == '\r' || pending[c.skipped] == '\n') {
 		c.skipped++
 	}
 	c.start += c.skipped
@@ -308,6 +309,7 @@ func (c *conn) answer(ctx context.Context) (more bool) {
 	if err := c.write(out, !more, now); err != nil {
 		return false // the client has disconnected, or reads too slowly
 	}
+	c.posted = c.head.method == http.MethodPost
 	c.first, c.last, c.begun, c.skipped, c.head.size, c.admitted = false, now, time.Time{}, 0, 0, false
 	c.answered(now, out.Status < http.StatusBadRequest)
 	return more

@@ -381,8 +381,16 @@ func TestSameAsNetHTTP(t *testing.T) {
 			}
 		}
 	}
+	get := raw("GET /schedules HTTP/1.1", "Host: h")
 	for n := range 7 {
-		b.compare(t, []byte(post("x")+strings.Repeat("\n", n)+post("y")), 1000)
+		for _, before := range []string{post("x"), get} { // net/http skips line ends only after a POST
+			for _, ends := range []string{"\n", "\r"} {
+				for _, step := range []int{1000, 1} {
+					b.compare(t, []byte(before+strings.Repeat(ends, n)+post("y")), step)
+					b.compare(t, []byte(before+strings.Repeat(ends, n)), step)
+				}
+			}
+		}
 	}
 	b.compare(t, nil, 1)
 }
