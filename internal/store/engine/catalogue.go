@@ -221,8 +221,8 @@ func (e *Engine) TableToDescribe(namespace, name string) (*Table, error) {
 	return t, nil
 }
 
-// UnitsOf returns the counters of a table, or nil. Unlike Table it does not wait until the table's
-// description is durable, since counting answers nobody.
+// UnitsOf returns the counters of a table, or nil. Table waits until the table's description is
+// durable; UnitsOf does not, since no answer depends on these counts.
 func (e *Engine) UnitsOf(namespace, name string) *Units {
 	if d := e.DescOf(namespace, name); d != nil {
 		return d.Units

@@ -318,7 +318,7 @@ func (e *Engine) askConsumers() (at idleMoment, busy []string, err error) {
 	return at, busy, nil
 }
 
-// busyLocked reports whether the consumer has work, given the sequence number of the stream's last
+// busyLocked reports whether the consumer has work. tip is the sequence number of the stream's last
 // record.
 func (h *Hold) busyLocked(now Instant, tip uint64) bool {
 	// the last records were not yet durable when they were read, so work follows

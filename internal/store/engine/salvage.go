@@ -342,7 +342,7 @@ func (s *salvage) reportLost() {
 	}
 }
 
-// joinStreams creates a stream, or a feed, for a table for which its description is lost.
+// joinStreams creates a new stream or feed for a table if the description of the old one is lost.
 func (s *salvage) joinStreams(d *TableDesc) {
 	if d.Stream.ViewType != "" && !s.written(ownStream, d, d.Stream.ID) {
 		s.newStream(ownStream, d, d.Stream.Label)

@@ -55,8 +55,8 @@ func (s ShardDesc) Open() bool { return s.Closed == 0 }
 // labelLayout is the form of a stream label (docs/spec/streams.md §3).
 const labelLayout = "2006-01-02T15:04:05.000"
 
-// streamKind tells a table's own stream from its feed. It is the suffix of the labels, so that a
-// label of the API never names a feed.
+// streamKind is one of the two kinds of streams: a table's own, or its feed. The value is the suffix
+// of the labels, so that a label of the API never names a feed.
 type streamKind string
 
 const (

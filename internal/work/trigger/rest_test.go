@@ -47,6 +47,15 @@ func (p *restless) taken() []time.Time {
 	return p.until
 }
 
+// drowsy gives the triggers a drowsyClock, whose sleepers notice when noticed is closed, and records
+// their rests.
+func (w *world) drowsy() (p *restless, noticed chan struct{}) {
+	p, noticed = &restless{progress: progress{w}}, make(chan struct{})
+	w.options.Clock = drowsyClock{testClock{w.Clock()}, noticed}
+	w.options.Registry = consume.Registry{Register: func(string, string) consume.Progress { return p }}
+	return p, noticed
+}
+
 // Records that complete a gathering batch end the trigger's rest before they count as taken,
 // however late the worker notices. Otherwise an advance of the clock would pass them.
 func TestFullBatchIsNoRest(t *testing.T) {
@@ -55,10 +64,7 @@ func TestFullBatchIsNoRest(t *testing.T) {
 	w.table("things")
 	f := &function{}
 	w.to(arnFunction, f, target.Limits{})
-	p := &restless{progress: progress{w}}
-	noticed := make(chan struct{})
-	w.options.Clock = drowsyClock{testClock{w.Clock()}, noticed}
-	w.options.Registry = consume.Registry{Register: func(string, string) consume.Progress { return p }}
+	p, noticed := w.drowsy()
 	w.run(declared(func(s *trigger.Spec) { s.Batch, s.Window = 2, 10*time.Second }))
 	w.put("things", "a", 0, 0)
 	await(t, "the trigger rests", func() bool { return !w.resting().IsZero() && len(p.taken()) == 1 })

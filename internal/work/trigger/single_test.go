@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mayflydb/mayfly/internal/work/consume"
 	"github.com/mayflydb/mayfly/internal/work/trigger"
 	"github.com/mayflydb/mayfly/target"
 )
@@ -94,10 +93,7 @@ func TestPauseWithNewRecordsIsNoRest(t *testing.T) {
 	w.table("things")
 	to := &picky{err: &target.Error{Code: "429", Throttled: true, After: time.Hour}}
 	w.to("each", batchFunc(to.Deliver), target.Limits{Batch: 10})
-	p := &restless{progress: progress{w}}
-	noticed := make(chan struct{})
-	w.options.Clock = drowsyClock{testClock{w.Clock()}, noticed}
-	w.options.Registry = consume.Registry{Register: func(string, string) consume.Progress { return p }}
+	p, noticed := w.drowsy()
 	w.run(single(100))
 	w.put("things", "bad", 0, 0)
 	await(t, "the trigger rests", func() bool { return !w.resting().IsZero() && len(p.taken()) == 1 })
