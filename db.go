@@ -200,11 +200,13 @@ func (db *DB) assemble() {
 		Reset:        shared.reset,
 		ClockControl: o.ClockControl == ClockControlOn,
 		Backup:       db.serveBackup,
+		Deadlines:    shared.deadlines,
 		Hosts:        o.AllowHosts,
 		Permitted:    db.permitted(),
 		Noted:        db.server.Noted,
 
 		MetricsPublic: o.MetricsPublic,
+		Console:       shared.console,
 	})
 }
 
@@ -216,16 +218,25 @@ type shared struct {
 	misplaced func(*wire.Request) error
 	likeLocal bool
 	authForm  bool
+	console   http.Handler // nil: none
+	deadlines func(context.Context, admin.DeadlineRange) (admin.Deadlines, error)
 }
 
 func (db *DB) shared() shared {
+	out := shared{clock: db.Clock().functions(), deadlines: db.deadlines}
 	s := db.options.server
 	if s == nil {
-		return shared{peers: httploop.NewConnections(descriptor.ForConnections()), clock: db.Clock().functions()}
+		out.peers = httploop.NewConnections(descriptor.ForConnections())
+		out.console = db.options.console(http.HandlerFunc(db.answer))
+		return out
 	}
-	out := shared{peers: s.peers, clock: db.Clock().functions(), reset: s.reset, likeLocal: s.with.LikeLocal, authForm: s.with.AuthForm}
+	out.peers, out.reset, out.likeLocal, out.authForm = s.peers, s.reset, s.with.LikeLocal, s.with.AuthForm
+	if db.options.first { // the others get no request for the console
+		out.console = db.options.console(http.HandlerFunc(s.answer))
+	}
 	if s.with.Separate && db.options.first {
-		out.clock, out.misplaced = s.clocks(), s.misplaced
+		out.clock, out.misplaced, out.deadlines = s.clocks(), s.misplaced, refuseDeadlines
+		out.console = askKey(out.console)
 	}
 	return out
 }
@@ -279,13 +290,16 @@ func (db *DB) run(ctx context.Context) {
 // Handler returns a handler for a server of yours: the API, /healthz, /readyz, /metrics and
 // /_mayfly/clock. Serve needs no server.
 func (db *DB) Handler() http.Handler {
-	return db.server.Dated(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if admin.Serves(r.URL.Path) {
-			db.admin.ServeHTTP(w, r)
-			return
-		}
-		db.server.ServeHTTP(w, r)
-	}))
+	return db.server.Dated(http.HandlerFunc(db.answer))
+}
+
+// answer answers a request of the API, or one for operators.
+func (db *DB) answer(w http.ResponseWriter, r *http.Request) {
+	if admin.Serves(r.URL.Path) {
+		db.admin.ServeHTTP(w, r)
+		return
+	}
+	db.server.ServeHTTP(w, r)
 }
 
 // DynamoDB returns a client of the AWS SDK whose calls stay in this process, without sockets,

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -89,6 +90,12 @@ type Options struct {
 	// APIs over HTTP. Default: with Credentials all, because their requests need a key; otherwise
 	// none, so only pages of the server's own origin may.
 	CORS []string
+
+	// Console makes the web pages at /_mayfly/ for browsers: set it to console.New, of package console.
+	// It receives the server's handler. The pages ask for an access key if the server has
+	// Credentials. An open page keeps a connection: before Shutdown of a server of yours, which waits for
+	// all, close the database. Default: no pages.
+	Console func(api http.Handler) http.Handler
 
 	// AllowHosts lists the host names ("db.example") under which web pages may call the server,
 	// besides IP addresses and localhost. With Credentials and without CORS, they may use any. A browser's request to another name is refused, also for a page
@@ -525,4 +532,12 @@ func checkFaultRules(all *option.Complaints, faults []FaultRule) {
 		all.AddIf(err != nil, name, "%v", err)
 		all.AddIf(f.Operation != "" && f.Operation != "*" && !wire.HasOperation(f.Operation), name, "there is no operation %q", f.Operation)
 	}
+}
+
+// console returns the pages for browsers; nil without Console.
+func (o Options) console(api http.Handler) http.Handler {
+	if o.Console == nil {
+		return nil
+	}
+	return o.Console(api)
 }

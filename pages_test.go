@@ -41,6 +41,7 @@ var visits = []visit{
 	{"GET", "/readyz", "", "", "", 200},
 	{"GET", "/metrics", "", "", "", 200},
 	{"GET", "/_mayfly/clock", "", "", "", 200},
+	{"GET", "/_mayfly/deadlines", "", "", "", 200},
 	{"POST", "/_mayfly/clock/rate", "", "text/plain", `{"rate":1}`, 200},
 	{"GET", "/nothing", "", "", "", 404},
 }

@@ -48,8 +48,9 @@ type ServerOptions struct {
 	// Separate keeps the data of each access key and region apart, in up to 100 databases, as DynamoDB
 	// Local does without -sharedDb. An access key then has letters, digits, "-" and "_". In a
 	// directory, each database has a subdirectory KEY_REGION. The endpoints below /_mayfly/clock move
-	// the clocks of all. /metrics and /readyz show only a database without data. It cannot be used
-	// with Credentials. Default: all requests see the same data.
+	// the clocks of all. /readyz, and /metrics without a key, show only a database without data. The
+	// Console asks for an access key, and shows its data in us-east-1. It cannot be used with
+	// Credentials. Default: all requests see the same data.
 	Separate bool
 
 	// AuthForm refuses requests whose authentication lacks a part, as AWS does before it checks the
@@ -179,14 +180,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		Admit: func(ctx context.Context, in *wire.Request, bytes int64) (*intake.Hold, *wire.Response) {
 			return s.serving(in.Header, in.Query).server.Admit(ctx, in, bytes)
 		},
-		Routed: func(path string) bool { return s.DB().server.Routed(path) },
-		Fallback: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			db := s.DB()
-			if !admin.Serves(r.URL.Path) {
-				db = s.serving(r.Header, r.URL.RawQuery)
-			}
-			db.Handler().ServeHTTP(w, r)
-		}),
+		Routed:      func(path string) bool { return s.DB().server.Routed(path) },
+		Fallback:    http.HandlerFunc(s.answer),
 		Connections: s.peers,
 		Now:         time.Now,
 		Date:        func() time.Time { return s.DB().Clock().Now() },
@@ -196,6 +191,35 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		err = errors.Join(fmt.Errorf("mayfly: the server has stopped: %w", s.failure), err)
 	}
 	return err
+}
+
+// answer answers a request that the loop hands to net/http, or one of the console.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
+	db := s.DB()
+	if path := r.URL.Path; !admin.Serves(path) || path == admin.DeadlinesPath || path == "/metrics" {
+		db = s.serving(r.Header, r.URL.RawQuery)
+	}
+	db.Handler().ServeHTTP(w, r)
+}
+
+// askKey returns a handler that passes requests to next with the access key that the browser asks its
+// user for. Without one, pages would show the data of a key that the user may never have used.
+func askKey(next http.Handler) http.Handler {
+	if next == nil {
+		return nil
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		key, _, _ := r.BasicAuth()
+		if key == "" {
+			w.Header().Set("WWW-Authenticate", `Basic realm="mayfly: an access key as the user name", charset="UTF-8"`)
+			http.Error(w, "This server keeps the data of each access key apart: enter an access key as the user name. Any password will do.", http.StatusUnauthorized)
+			return
+		}
+		r = r.WithContext(r.Context()) // a copy
+		r.Header = r.Header.Clone()
+		r.SetBasicAuth(key, "any") // the SDK refuses an empty secret, and the server does not check it
+		next.ServeHTTP(w, r)
+	})
 }
 
 // serving returns the database that answers a request. During a reset it waits for the new one.

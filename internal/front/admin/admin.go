@@ -12,6 +12,8 @@
 //	POST /_mayfly/clock/rate     let it run at a multiple of real time
 //	POST /_mayfly/reset          empty the server and put the clock back to its start
 //	POST /_mayfly/backup         the whole database at one instant, as a tar archive; see package backup
+//	GET  /_mayfly/deadlines      how many items expire when, and which are next
+//	GET  /_mayfly/               the console, if the server has one, and below /_mayfly/console/
 //
 // Probes need no key. If the server has keys, the rest needs one that allows an action:
 //
@@ -21,6 +23,7 @@
 //	mayfly:MoveClock     POST to the clock
 //	mayfly:Reset         POST to the reset
 //	mayfly:Backup        POST to the backup
+//	mayfly:ReadDeadlines GET of the deadlines
 //
 // A POST moves the clock, or empties the server, only if clock control is on. docs/clock.md documents its JSON. Requests that a browser sends
 // for a page of another origin are refused; see package browser.
@@ -38,7 +41,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/front/browser"
 )
 
-// Options configure the endpoints. Metrics, Clock and Backup are required.
+// Options configure the endpoints. Metrics, Clock, Backup and Deadlines are required.
 type Options struct {
 	// Ready returns nil if requests can be served, and otherwise the reason. A nil function means
 	// always ready.
@@ -66,6 +69,9 @@ type Options struct {
 	// returns a *RefusedError if it refuses the request.
 	Backup func(ctx context.Context, has []byte, w io.Writer) error
 
+	// Deadlines returns the deadlines of a table or of all. It returns a *RefusedError if it refuses the request.
+	Deadlines func(ctx context.Context, r DeadlineRange) (Deadlines, error)
+
 	// Hosts are further names under which the server's own pages may use the endpoints.
 	Hosts []string
 
@@ -79,6 +85,10 @@ type Options struct {
 
 	// MetricsPublic serves the metrics without a key.
 	MetricsPublic bool
+
+	// Console are the pages at /_mayfly/ and below /_mayfly/console/. They ask for a key themselves.
+	// Nil: the server has none.
+	Console http.Handler
 }
 
 // Handler returns a handler for the paths in the package comment, and 404 for all others.
@@ -89,6 +99,7 @@ func Handler(o Options) http.Handler {
 	read := http.Handler(o.clockHandler())
 	move := read
 	backup, reset := http.Handler(http.HandlerFunc(o.backup)), http.Handler(http.HandlerFunc(o.reset))
+	deadlines := http.Handler(http.HandlerFunc(o.deadlines))
 	passes := o.Permitted
 	if passes == nil {
 		passes = o.Noted
@@ -96,6 +107,7 @@ func Handler(o Options) http.Handler {
 	if passes != nil {
 		read, move = passes("mayfly:ReadClock", read), passes("mayfly:MoveClock", move)
 		backup, reset = passes("mayfly:Backup", backup), passes("mayfly:Reset", reset)
+		deadlines = passes("mayfly:ReadDeadlines", deadlines)
 	}
 	byMethod := func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
@@ -108,6 +120,12 @@ func Handler(o Options) http.Handler {
 	mux.HandleFunc(clockPath+"/", byMethod)
 	mux.Handle(backupPath, backup)
 	mux.Handle(resetPath, reset)
+	mux.Handle(DeadlinesPath, deadlines)
+	if o.Console != nil {
+		mux.Handle("/_mayfly/{$}", o.Console)
+		mux.Handle("/_mayfly/console/", o.Console)
+		mux.Handle("GET /_mayfly", http.RedirectHandler("/_mayfly/", http.StatusFound))
+	}
 	mux.HandleFunc("/_mayfly", unknownPath)
 	mux.HandleFunc("/_mayfly/", unknownPath)
 	return checkPages(browser.Rules{Hosts: o.Hosts}, mux)

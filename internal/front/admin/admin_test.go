@@ -196,6 +196,7 @@ func TestKeysAreAsked(t *testing.T) {
 		{"GET", "/metrics", 403, "asked for mayfly:ReadMetrics"},
 		{"GET", "/_mayfly/clock", 403, "asked for mayfly:ReadClock"},
 		{"POST", "/_mayfly/clock/rate", 403, "asked for mayfly:MoveClock"},
+		{"GET", "/_mayfly/deadlines", 403, "asked for mayfly:ReadDeadlines"},
 	} {
 		if status, body := do(h, test.method, test.path, `{"rate":2}`); status != test.status || body != test.body+"\n" {
 			t.Errorf("%s %s: got %d %q", test.method, test.path, status, body)

@@ -81,7 +81,7 @@ func unknownPath(w http.ResponseWriter, r *http.Request) {
 	case "/freeze", "/set", "/advance", "/rate":
 		method = http.MethodPost
 	default:
-		writeError(w, http.StatusNotFound, fmt.Errorf("unknown path %q; use GET %[2]s, POST %[2]s/freeze, /set, /advance or /rate, POST %[3]s, or POST %[4]s", r.URL.Path, clockPath, resetPath, backupPath))
+		writeError(w, http.StatusNotFound, fmt.Errorf("unknown path %q; use GET %[2]s, POST %[2]s/freeze, /set, /advance or /rate, POST %[3]s, POST %[4]s, or GET %[5]s", r.URL.Path, clockPath, resetPath, backupPath, DeadlinesPath))
 		return
 	}
 	w.Header().Set("Allow", method)

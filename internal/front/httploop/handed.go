@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/front/wire"
 )
 
 // handedListener is a listener whose connections come from the loop; net/http accepts them.
@@ -155,7 +156,12 @@ func (s *server) connContext(ctx context.Context, nc net.Conn) context.Context {
 func (s *server) paced(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		out := &pacedWriter{ResponseWriter: w, server: s, control: http.NewResponseController(w)}
-		defer out.extend() // for the part that net/http sends when the handler has returned
+		defer out.extend()                                 // for the part that net/http sends when the handler has returned
+		if r.Header.Get("Accept") == "text/event-stream" { // ends with the page: a stop would wait for it
+			ctx, stop := wire.Releasing(r.Context())
+			defer stop()
+			r = r.WithContext(ctx)
+		}
 		if len(r.TransferEncoding) > 0 {
 			// There may be a Content-Length too, which net/http drops. A proxy that goes by it finds the next
 			// request elsewhere, so none may follow: RFC 9112, section 6.1.

@@ -63,6 +63,9 @@ func limited(t *testing.T, connections int, admit admission, do func(*bench, con
 				},
 				Fallback: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					b.passed.Add(1)
+					if r.URL.Path == "/events" {
+						<-r.Context().Done()
+					}
 					echoHandler(w, r)
 				}),
 				Now: time.Now, Logger: slog.New(slog.NewTextHandler(&b.log, nil)),
@@ -298,6 +301,24 @@ func TestStop(t *testing.T) {
 			t.Errorf("the loop has answered %d requests", b.looped.Load())
 		}
 	})
+}
+
+// A stream of events ends at once: its page may stay open for days.
+func TestStopEndsEvents(t *testing.T) {
+	for accept, want := range map[string]time.Duration{"text/event-stream": 0, "*/*": finishLimit} {
+		inBubble(t, nil, func(b *bench) {
+			c := b.connect()
+			c.send(raw("GET /events HTTP/1.1", "Host: h", "Accept: "+accept))
+			b.stop()
+			if status, _, close := c.answer(); status != 200 || !close {
+				t.Errorf("%s: status %d, close %t", accept, status, close)
+			}
+			c.wantClosed(want, want)
+			if err := <-b.served; err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }
 
 // A request that does not end by itself is cancelled, and abandoned if it does not end then.

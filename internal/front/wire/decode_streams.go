@@ -70,7 +70,7 @@ func getShardIterator(ctx context.Context, s *service.Service, d *decoder, w *wr
 // answers.
 func getRecords(s *service.Service, ctx context.Context, in *service.GetRecordsInput) (*service.GetRecordsOutput, error) {
 	if in.Wait > 0 {
-		released, stop := releasing(ctx)
+		released, stop := Releasing(ctx)
 		defer stop()
 		ctx = released
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mayflydb/mayfly/internal/front/intake"
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
+	"github.com/mayflydb/mayfly/internal/store/service"
 )
 
 // buffers holds request bodies.
@@ -154,9 +155,23 @@ func (s *Server) before(action string, next http.Handler, check func(*http.Reque
 			}
 			s.audit(in, &Response{}, action, "")
 			r.Body = io.NopCloser(bytes.NewReader(in.Body))
-			next.ServeHTTP(w, r)
+			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, in.caller)))
 		})
 	})
+}
+
+// callerKey is the context key of the caller whose request a handler gets from Permitted.
+type callerKey struct{}
+
+// MayScan reports whether the key of a request that Permitted passed on allows a Scan of a table's
+// items. Handlers beside the API ask it before they show keys of items.
+func (s *Server) MayScan(ctx context.Context, table string) bool {
+	from, _ := ctx.Value(callerKey{}).(*caller)
+	if from == nil || !from.limited() {
+		return true
+	}
+	asks := *from // the audit log has the request's own action already
+	return asks.permit("Scan", &service.ScanInput{TableName: service.Some(table)}) == nil
 }
 
 // errPlainPassword refuses a password that others on the network could read.
