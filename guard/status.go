@@ -117,7 +117,12 @@ func (g *Guard) Report(ctx context.Context) {
 	}
 }
 
-func (g *Guard) statusName() string { return "guard/" + g.table.Label() + "/status" }
+func (g *Guard) statusName() string { return statusPrefix + g.table.Label() + statusSuffix }
+
+const (
+	statusPrefix = "guard/"
+	statusSuffix = "/status"
+)
 
 // writeStatus writes the worker's row, which is there from the first time on.
 func writeStatus(ctx context.Context, leases *lease.Leases, row *lease.Lease, text string) (*lease.Lease, error) {

@@ -44,6 +44,9 @@ func TestStatusShowsWorkers(t *testing.T) {
 	reported := make(chan struct{})
 	go func() { defer close(reported); g.Report(ctx) }()
 	g.await("the worker is shown", func() bool { return len(w.look(3).Workers) == 1 })
+	if tables, err := Guarded(t.Context(), w.db, Tables{}); err != nil || !slices.Equal(tables, []string{worldTable}) {
+		t.Errorf("guarded: %v, %v", tables, err)
+	}
 	s := w.look(3)
 	me := s.Workers[0]
 	if me.Name != "me" || me.Strategy != Scan || me.Armed != 2 || me.Due != 0 || me.Counts["removed"] != 1 || !me.At.Equal(epoch) || me.LateMS.Max < 5000 {

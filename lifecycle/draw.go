@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -128,7 +129,8 @@ const (
 type drawing struct {
 	chart.Drawing
 	boxes  map[string]box
-	right  int // the right border so far: arrows that skip layers go around it
+	counts map[string]int // entities by state; nil: they are not drawn
+	right  int            // the right border so far: arrows that skip layers go around it
 	labels [][4]int
 }
 
@@ -137,9 +139,13 @@ type box struct{ x, y, wide int }
 func (b box) middle() int { return b.x + b.wide/2 }
 
 // SVG draws a definition as an SVG. The definition must have passed Check.
-func (d *Definition) SVG() string {
+func (d *Definition) SVG() string { return d.SVGWithCounts(nil) }
+
+// SVGWithCounts is SVG with a number of entities at each state. A state that counts lacks has none;
+// without counts no numbers are drawn.
+func (d *Definition) SVGWithCounts(counts map[string]int) string {
 	order, layer := d.order()
-	g := &drawing{boxes: map[string]box{}}
+	g := &drawing{boxes: map[string]box{}, counts: counts}
 	g.Raw(arrowhead)
 	high := g.place(order, layer)
 	for _, s := range order {
@@ -161,6 +167,7 @@ svg { font: 13px system-ui, sans-serif; background: #fff; }
 .state rect { fill: #eef4ff; stroke: #2c5aa0; stroke-width: 1.5; } .start rect { fill: #2c5aa0; } .start text { fill: #fff; } .end rect { fill: #f3f3f3; stroke: #777; }
 .state text { text-anchor: middle; } .way { fill: none; stroke: #555; stroke-width: 1.3; } .hand { stroke-dasharray: 5 4; }
 .label { font-size: 11px; fill: #333; } .label rect { fill: #fff; fill-opacity: .9; }
+.count rect { fill: #1a6b33; } .count text { fill: #fff; font-weight: 600; text-anchor: middle; } .count.none rect { fill: #6b7280; }
 `
 
 // arrowhead is the marker at the end of a transition.
@@ -210,6 +217,20 @@ func (g *drawing) state(s *State, start bool) {
 	g.Raw(`<g class="` + class + `">`)
 	g.Rect(float64(b.x), float64(b.y), float64(b.wide), boxHigh, `rx="9"`+dash, "")
 	g.Text(float64(b.middle()), float64(b.y+boxHigh/2+5), "", s.Name)
+	g.Raw("</g>\n")
+	if g.counts == nil {
+		return
+	}
+	count := strconv.Itoa(g.counts[s.Name])
+	wide := float64(len(count)*(letter+1) + 12)
+	class = `class="count"`
+	if g.counts[s.Name] == 0 {
+		class = `class="count none"`
+	}
+	x := float64(b.x+b.wide) - wide + 10 // over the corner
+	g.Raw("<g " + class + ">")
+	g.Rect(x, float64(b.y-11), wide, 20, `rx="10"`, count+" in the state "+s.Name)
+	g.Text(x+wide/2, float64(b.y+4), "", count)
 	g.Raw("</g>\n")
 }
 

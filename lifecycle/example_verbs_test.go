@@ -245,7 +245,7 @@ func ExampleDefinition_Text() {
 	}
 	fmt.Println("it starts with", d.StartState())
 	fmt.Print(d.Text())
-	fmt.Println(strings.HasPrefix(d.SVG(), "<svg"))
+	fmt.Println(strings.HasPrefix(d.SVG(), "<svg"), strings.Contains(d.SVGWithCounts(map[string]int{"active": 1234}), "1234"))
 	// Output:
 	// it starts with active
 	// trial, in UTC
@@ -257,7 +257,7 @@ func ExampleDefinition_Text() {
 	// ◉ ended
 	//
 	// ◉ paid
-	// true
+	// true true
 }
 
 // Check finds all faults of a definition at once, with their places.

@@ -173,10 +173,7 @@ func readLetter(item map[string]types.AttributeValue) (letter DeadLetter, encodi
 		ID: attr.String(item[attrID]), Target: attr.String(item[attrTarget]), Source: attr.String(item[attrSource]), Group: attr.String(item[attrGroup]),
 		Code: attr.String(item[attrCode]), Message: attr.String(item[attrMessage]), Attributes: map[string]string{},
 	}
-	when, _ := attr.AsNumber(item[attrWhen])
-	if seconds, err := strconv.ParseFloat(when, 64); err == nil {
-		letter.When = time.UnixMilli(int64(math.Round(seconds * 1000))).UTC()
-	}
+	letter.When = instantOf(item[attrWhen])
 	letter.Attempts = int(attr.Integer(item[attrTries]))
 	maps.Copy(letter.Attributes, attr.AsStrings(item[attrDetails]))
 	encoding = attr.String(item[attrEncoding])
@@ -190,6 +187,16 @@ func readLetter(item map[string]types.AttributeValue) (letter DeadLetter, encodi
 		err = fmt.Errorf("dead letter %s: body: %w", letter.ID, err)
 	}
 	return letter, encoding, 0, err
+}
+
+// instantOf returns the instant of a value in epoch seconds; zero if it is none.
+func instantOf(v types.AttributeValue) time.Time {
+	text, _ := attr.AsNumber(v)
+	seconds, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return time.Time{}
+	}
+	return time.UnixMilli(int64(math.Round(seconds * 1000))).UTC()
 }
 
 // wholeLetter returns a dead letter from its item, with a body in parts.
