@@ -51,10 +51,10 @@ var wings = map[string]wing{
 	},
 	"internal/work": {
 		floors: []string{
-			"host", "autoscale reminder resolve scheduler transfer trigger", "deliver", "timer", "consume", "items lease", "ensure",
+			"host", "judge", "autoscale reminder resolve scheduler transfer trigger", "deliver", "timer", "consume", "items lease", "ensure",
 			"cron declare pattern template", "api attr retry",
 		},
-		may:   []string{"internal/clock", "internal/constraint", "internal/invariant", "internal/option", "internal/tracking", "internal/when", "internal/yamlfile", "target"},
+		may:   []string{"internal/clock", "internal/constraint", "internal/invariant", "internal/option", "internal/tracking", "internal/ttl", "internal/when", "internal/yamlfile", "target"},
 		tests: []string{"", "internal/faulttest", "internal/testkit"},
 		why:   "work runs at any endpoint, so it knows clients of the AWS SDK only",
 	},
@@ -74,15 +74,15 @@ var wings = map[string]wing{
 	},
 	"internal": {
 		floors: []string{
-			"backup bench brokertest command demo exportfile faulttest testkit", "objects", "chart clock constraint descriptor durable invariant option points sdk sdk/functions sdk/objects sdk/sinks skew tracking ttl when yamlfile", "sdk/options",
+			"backup bench brokertest command demo exportfile faulttest testkit testkit/chrome", "objects", "chart clock constraint descriptor durable invariant option points sdk sdk/functions sdk/mappings sdk/objects sdk/sinks skew tracking ttl when yamlfile", "sdk/options",
 		},
 		why: "leaves are used by all wings and know none",
 	},
 	"internal/program": {
 		floors: []string{"full", "."},
 		may: []string{
-			"", "guard", "guard/journal", "guard/strict", "internal/backup", "internal/chart", "internal/clock", "internal/command", "internal/demo", "internal/descriptor", "internal/exportfile", "internal/front/...",
-			"internal/objects", "internal/option", "internal/sdk", "internal/sdk/functions", "internal/sink/targetfile", "internal/ttl", "internal/when", "internal/work/...", "lifecycle", "planner", "target", "timeseries",
+			"", "console", "guard", "guard/journal", "guard/strict", "internal/backup", "internal/chart", "internal/clock", "internal/command", "internal/demo", "internal/descriptor", "internal/exportfile", "internal/front/...",
+			"internal/objects", "internal/option", "internal/sdk", "internal/sdk/functions", "internal/sdk/mappings", "internal/sink/targetfile", "internal/ttl", "internal/when", "internal/work/...", "lifecycle", "planner", "target", "timeseries",
 		},
 		tests: []string{"conformance", "internal/bench", "internal/brokertest", "internal/program/full", "internal/sink/kinds", "internal/testkit", "timeseries/archive"},
 		why:   "the program is wiring: it uses the library as anyone would, and no large library",
@@ -167,11 +167,12 @@ var exceptions = map[string]exception{
 		tests: []string{"internal/sink/aws", "internal/sink/kafka", "internal/sink/kinds", "internal/sink/nats", "internal/sink/rabbitmq"},
 		why:   "the small program reads files of targets, and links no broker's client",
 	},
-	"internal/sink/aws":   {tests: []string{"internal/front/sigv4"}, why: sinkWhy},
-	"internal/bench":      {may: []string{"internal/store/kv", "internal/work/retry"}, why: "the bench is a client of any endpoint, and compares it with the bare store"},
-	"internal/sdk/sinks":  {tests: []string{"internal/sdk/functions", "internal/sdk/objects"}, why: "leaves know none; one test compares the clients of all"},
-	"internal/demo":       {may: []string{"internal/work/attr"}, tests: []string{""}, why: "the demo is a client of any endpoint"},
-	"internal/brokertest": {may: []string{"", "timeseries"}, why: "the tests of the readers of brokers share a series; only tests use it"},
+	"internal/sink/aws":     {tests: []string{"internal/front/sigv4"}, why: sinkWhy},
+	"internal/bench":        {may: []string{"internal/store/kv", "internal/work/retry"}, why: "the bench is a client of any endpoint, and compares it with the bare store"},
+	"internal/sdk/mappings": {tests: []string{""}, why: "leaves know none; a test calls a server"},
+	"internal/sdk/sinks":    {tests: []string{"internal/sdk/functions", "internal/sdk/objects"}, why: "leaves know none; one test compares the clients of all"},
+	"internal/demo":         {may: []string{"internal/work/attr"}, tests: []string{""}, why: "the demo is a client of any endpoint"},
+	"internal/brokertest":   {may: []string{"", "timeseries"}, why: "the tests of the readers of brokers share a series; only tests use it"},
 
 	"": {
 		may: []string{"internal/backup", "internal/clock", "internal/descriptor", "internal/front/...", "internal/objects", "internal/option", "internal/points", "internal/sdk", "internal/store/bulk", "internal/store/engine", "internal/store/kv", "internal/store/service", "internal/work/...", "target"},
@@ -221,6 +222,14 @@ var exceptions = map[string]exception{
 		tests: []string{"", "internal/testkit"},
 		why:   "lifecycles run at any endpoint, so they know clients of the AWS SDK only; expr knows the meaning of a condition",
 	},
+	"console": {
+		may: []string{
+			"guard", "internal/chart", "internal/clock", "internal/front/browser", "internal/sdk", "internal/sdk/mappings", "internal/ttl", "internal/when", "internal/work/attr", "internal/work/consume", "internal/work/cron", "internal/work/deliver",
+			"internal/work/judge", "internal/work/lease", "internal/work/reminder", "internal/work/resolve", "internal/work/retry", "internal/work/scheduler", "internal/work/transfer", "lifecycle",
+		},
+		tests: []string{"", "internal/testkit/...", "target"},
+		why:   "the pages run at any endpoint, so they know clients of the AWS SDK only, and nothing of the server that serves them",
+	},
 	"planner":    {may: []string{"internal/chart", "internal/tracking", "internal/yamlfile"}, tests: []string{"guard", "internal/testkit"}, why: "the planner is arithmetic over a workload and a price table"},
 	"mayflytest": {may: []string{""}, why: "a test of a user opens a database through it; it wraps what the root offers"},
 	"target":     {may: []string{"internal/option"}, why: "the author of a target imports this and nothing else of ours"},
@@ -252,7 +261,7 @@ var bans = []ban{
 	{path: "github.com/johannesboyne", only: []string{}, why: "S3 is elsewhere; a server of its API runs in tests only"},
 	{path: "github.com/rabbitmq", only: []string{"internal/sink/rabbitmq"}, tests: true, why: sinkWhy},
 	{path: "C", only: []string{}, tests: true, why: "everything works without cgo"},
-	{path: "testing", only: []string{"conformance", "internal/faulttest", "internal/testkit", "internal/brokertest", "mayflytest"}, why: "tests do not ship, and only tests import what is theirs"},
+	{path: "testing", only: []string{"conformance", "internal/faulttest", "internal/testkit", "internal/testkit/chrome", "internal/brokertest", "mayflytest"}, why: "tests do not ship, and only tests import what is theirs"},
 	{path: "golang.org/x/tools", only: []string{}, tests: true, why: "tools have a module of their own"},
 }
 

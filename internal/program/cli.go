@@ -16,13 +16,14 @@ import (
 )
 
 // commands are the commands that both programs have: one field for each, the most used first. The
-// group "Most used" has five commands in both programs.
+// group "Most used" has six commands in both programs.
 type commands struct {
 	Serve    serveCommand    `cmd:"" env:"short" group:"Most used" help:"Serve the DynamoDB API, in memory or on disk."`
 	Demo     demoCommand     `cmd:"" group:"Most used" help:"Watch readings expire to the millisecond, then try the server."`
 	Guard    guardCommand    `cmd:"" group:"Most used" help:"Remove expired items on time from tables at any endpoint."`
 	Schedule scheduleCommand `cmd:"" group:"Most used" help:"Create, list and fire schedules (EventBridge Scheduler's API)."`
 	Clock    clockCommand    `cmd:"" group:"Most used" help:"Show, freeze, set and advance a server's clock, for tests."`
+	Console  consoleCommand  `cmd:"" group:"Most used" help:"Show tables, items, deadlines and schedules in a browser."`
 
 	Check       checkCommand       `cmd:"" group:"Server" help:"Check a database directory for damage."`
 	Salvage     salvageCommand     `cmd:"" group:"Server" help:"Copy the readable part of a damaged directory; list losses."`

@@ -76,7 +76,7 @@ func TestVariables(t *testing.T) {
 // of its own.
 func TestEveryCommandPrintsJSON(t *testing.T) {
 	without := map[string]string{
-		"serve": "its log has --log-format json", "guard proxy": "its log has --log-format json", "worker": "its log has --log-format json", "trigger run": "its log has --log-format json",
+		"serve": "its log has --log-format json", "console": "its log has --log-format json", "guard proxy": "its log has --log-format json", "worker": "its log has --log-format json", "trigger run": "its log has --log-format json",
 		"lifecycle run": "its log has --log-format json", "guard policy": "always JSON", "policy show": "always JSON", "schedule export": "always JSON", "lifecycle draw": "a picture",
 		"plan alarms": "a file of Prometheus", "plan aws": "a file of CloudFormation or Terraform, or JSON for the AWS CLI", "man": "a page of roff", "plan prices": "a file for plan --prices", "plan record": "a file for plan --shape",
 	}

@@ -6,6 +6,7 @@ import (
 	"sort"
 	"unicode/utf8"
 
+	"github.com/mayflydb/mayfly/internal/when"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 )
 
@@ -60,7 +61,7 @@ func (c deadletterListCommand) Run(ctx context.Context, s streams) error {
 	}
 	sort.SliceStable(letters, func(a, b int) bool { return letters[a].When.Before(letters[b].When) })
 	for _, l := range letters {
-		shown.add(l.ID, utcText(l.When), l.Target, fmt.Sprint(l.Attempts), l.Code, shortened(l.Message, 60))
+		shown.add(l.ID, when.UTC(l.When), l.Target, fmt.Sprint(l.Attempts), l.Code, shortened(l.Message, 60))
 	}
 	return shown.end(s)
 }

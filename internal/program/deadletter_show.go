@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/mayflydb/mayfly/internal/when"
 	"github.com/mayflydb/mayfly/internal/work/deliver"
 )
 
@@ -46,7 +47,7 @@ func (c deadletterShowCommand) Run(ctx context.Context, s streams) error {
 	}
 	var lines list
 	lines.add("ID", l.ID)
-	lines.add("when", utcText(l.When))
+	lines.add("when", when.UTC(l.When))
 	lines.add("target", l.Target)
 	lines.add("source", l.Source)
 	lines.add("group", l.Group)

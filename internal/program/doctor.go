@@ -8,7 +8,6 @@ import (
 	"os"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -16,7 +15,9 @@ import (
 	"golang.org/x/term"
 
 	"github.com/mayflydb/mayfly/internal/ttl"
+	"github.com/mayflydb/mayfly/internal/when"
 	"github.com/mayflydb/mayfly/internal/work/attr"
+	"github.com/mayflydb/mayfly/internal/work/judge"
 	"github.com/mayflydb/mayfly/internal/work/transfer"
 )
 
@@ -52,23 +53,23 @@ type doctorReport struct {
 	Stream       string    `json:"stream"` // view type; "" if there is no stream
 	Billing      string    `json:"billing"`
 	Now          time.Time `json:"now"` // by the endpoint's clock
-	*survey
+	*judge.Survey
 	// Whole reports whether all items were read. Otherwise the counts are of a sample, and each times
 	// Scale is an estimate for the whole table.
 	Whole bool    `json:"whole"`
 	Scale float64 `json:"scale"`
 
 	Values []doctorValues `json:"values"`
-	Cliffs []cliff        `json:"cliffs"` // the fullest minutes
+	Cliffs []judge.Cliff  `json:"cliffs"` // the fullest minutes
 	Next   string         `json:"next"`
 }
 
 // doctorValues are the items with one kind of TTL value.
 type doctorValues struct {
-	Kind     string    `json:"kind"`
-	Mistake  bool      `json:"mistake"`
-	Items    int64     `json:"items"`
-	Examples []example `json:"examples,omitempty"`
+	Kind     string          `json:"kind"`
+	Mistake  bool            `json:"mistake"`
+	Items    int64           `json:"items"`
+	Examples []judge.Example `json:"examples,omitempty"`
 	reason   ttl.Reason
 }
 
@@ -95,8 +96,8 @@ func (c doctorCommand) Run(ctx context.Context, s streams) error {
 		Table: c.Table, Attribute: attribute, TTLAttribute: table.TimeToLiveAttribute, Stream: string(table.Stream), Billing: string(table.BillingMode),
 		Now: e.now(ctx).Truncate(time.Millisecond), Scale: 1,
 	}
-	r.survey = newSurvey(attribute, table.Keys(), r.Now.UnixMilli())
-	if r.Whole, err = c.read(ctx, s, side, table.Items, r.survey); err != nil {
+	r.Survey = judge.NewSurvey(attribute, table.Keys(), r.Now.UnixMilli())
+	if r.Whole, err = c.read(ctx, s, side, table.Items, r.Survey); err != nil {
 		if ctx.Err() != nil {
 			return errors.New("interrupted")
 		}
@@ -160,11 +161,11 @@ const (
 	doctorPage     = 500 // items at most, so that no call takes far more units than a second has
 )
 
-// errSampled ends a segment of which enough was read.
+// errSampled ends a segment once enough of its items were read.
 var errSampled = errors.New("the sample is complete")
 
 // read reads the table or a sample of it into the survey. It reports whether it was all of the table.
-func (c doctorCommand) read(ctx context.Context, s streams, side transfer.Side, items int64, to *survey) (whole bool, err error) {
+func (c doctorCommand) read(ctx context.Context, s streams, side transfer.Side, items int64, to *judge.Survey) (whole bool, err error) {
 	units := transfer.NewRate(2 * c.MaxRCU) // half units
 	segments := min(max(c.Sample/doctorPart, 1), doctorSegments)
 	most := (c.Sample + segments - 1) / segments
@@ -186,7 +187,7 @@ func (c doctorCommand) read(ctx context.Context, s streams, side transfer.Side, 
 				page, partial[n] = page[:left], true
 			}
 			left -= len(page)
-			bytes := to.add(page)
+			bytes := to.Add(page)
 			count.add(len(page))
 			if err := units.Wait(ctx, int(bytes+4095)/4096); err != nil {
 				return err
@@ -214,13 +215,10 @@ func (r *doctorReport) conclude(items int64) {
 	if !r.Whole && r.Items > 0 {
 		r.Scale = max(1, float64(items)/float64(r.Items))
 	}
-	for reason, t := range r.kinds {
-		if t.items > 0 {
-			k := ttl.Reason(reason)
-			r.Values = append(r.Values, doctorValues{k.String(), k.Mistake(), t.items, t.examples, k})
-		}
+	for _, v := range r.Survey.Values() {
+		r.Values = append(r.Values, doctorValues{v.Reason.String(), v.Reason.Mistake(), v.Items, v.Examples, v.Reason})
 	}
-	r.Cliffs = r.cliffs(r.Scale)
+	r.Cliffs = r.Survey.Cliffs(r.Scale)
 	r.Next = r.next()
 }
 
@@ -286,7 +284,7 @@ func (r *doctorReport) write(s streams, endpoint string) error {
 	if !r.Whole {
 		read = fmt.Sprintf("read a sample of %s; numbers with ~ are estimates for about %.0f", counted(int(r.Items), "item"), float64(r.Items)*r.Scale)
 	}
-	line("%s; the endpoint's clock shows %s", read, utcText(r.Now))
+	line("%s; the endpoint's clock shows %s", read, when.UTC(r.Now))
 	b.WriteString("\n")
 	r.writeValues(&b, line)
 	verb := "overdue and still there"
@@ -304,15 +302,15 @@ func (r *doctorReport) write(s streams, endpoint string) error {
 		if r.Whole && o.Items == 1 {
 			items = "item"
 		}
-		line("%s: %s %s, %s%s, the oldest due since %s", verb, r.estimate(o.Items), items, tilde, sizeText(float64(o.Bytes)*r.Scale), utcText(*o.Oldest))
+		line("%s: %s %s, %s%s, the oldest due since %s", verb, r.estimate(o.Items), items, tilde, sizeText(float64(o.Bytes)*r.Scale), when.UTC(*o.Oldest))
 		for _, x := range o.Examples {
-			line("  %s due since %s", x.Key, utcText(*x.Deadline))
+			line("  %s due since %s", x.Key, when.UTC(*x.Deadline))
 		}
 	}
 	b.WriteString("\n")
 	r.writeBuckets(&b, widthOf(s.out))
 	for _, c := range r.Cliffs {
-		line("cliff: %s items expire in the minute from %s", r.estimate(c.Items), utcText(c.Minute))
+		line("cliff: %s items expire in the minute from %s", r.estimate(c.Items), when.UTC(c.Minute))
 	}
 	line("next: %s", r.Next)
 	_, err := fmt.Fprint(s.out, b.String())
@@ -389,12 +387,4 @@ func sizeText(n float64) string {
 		}
 	}
 	return fmt.Sprintf("%.1f TB", n/1024)
-}
-
-// clip shortens a text of an endpoint to so many characters.
-func clip(text string, most int) string {
-	if utf8.RuneCountInString(text) <= most {
-		return text
-	}
-	return string([]rune(text)[:most]) + "…"
 }

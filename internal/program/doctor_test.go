@@ -16,7 +16,7 @@ import (
 
 	"github.com/mayflydb/mayfly/internal/testkit"
 	"github.com/mayflydb/mayfly/internal/ttl"
-	"github.com/mayflydb/mayfly/internal/work/attr"
+	"github.com/mayflydb/mayfly/internal/work/judge"
 	"github.com/mayflydb/mayfly/internal/work/transfer"
 )
 
@@ -27,7 +27,7 @@ func runDoctor(t *testing.T, args ...string) (r doctorReport) {
 	if code := run(t.Context(), append([]string{"doctor", "--json"}, args...), &out, &wrong); code != exitOK {
 		t.Fatalf("exit code %d: %s", code, wrong.String())
 	}
-	r.survey = &survey{}
+	r.Survey = &judge.Survey{}
 	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
 		t.Fatal(err)
 	}
@@ -190,62 +190,9 @@ func TestDoctorAgreesWithServer(t *testing.T) {
 	}
 }
 
-// A survey's memory does not grow with the table, and it still finds the fullest minute.
-func TestSurveyIsBounded(t *testing.T) {
-	const now = int64(1_767_225_600_000)
-	s := newSurvey("expires", []string{"id"}, now)
-	key := attr.S(strings.Repeat("k", 2000))
-	items := 3 * minutesMost
-	for i := range items {
-		page := []attr.Item{
-			{"id": key, "expires": attr.Int(now/1000 + 60*int64(i+2))},
-			{"id": key, "expires": attr.S(strings.Repeat("v", 1000))},
-			{"id": attr.Int(i), "expires": attr.Int(now/1000 - int64(i))},
-		}
-		if i%10 == 0 {
-			page = append(page, attr.Item{"id": key, "expires": attr.Int(now/1000 + 30)})
-		}
-		s.add(page)
-	}
-	if len(s.minutes) > minutesMost || len(s.kinds[ttl.String].examples) != mistakeExamples || len(s.Overdue.Examples) != overdueExamples {
-		t.Errorf("it keeps %d minutes, %d and %d examples", len(s.minutes), len(s.kinds[ttl.String].examples), len(s.Overdue.Examples))
-	}
-	if x := s.kinds[ttl.String].examples[0]; len(x.Key) > 4*textMost || len(x.Value) > 4*valueMost {
-		t.Errorf("an example has %d and %d bytes", len(x.Key), len(x.Value))
-	}
-	if o := s.Overdue; o.Items != int64(items) || o.Oldest.Unix() != now/1000-int64(items-1) || !o.Examples[0].Deadline.Equal(*o.Oldest) {
-		t.Errorf("overdue: %d since %v, first %v", o.Items, o.Oldest, o.Examples[0])
-	}
-	all := s.cliffs(1)
-	if len(all) != 1 || all[0].Minute.UnixMilli() != now || all[0].Items > int64(items/10) || all[0].Items < int64(items/10)-5 {
-		t.Errorf("cliffs: %v, want one of %d items", all, items/10)
-	}
-}
-
-// The report has the same examples in every order of the reads.
-func TestSurveyExamples(t *testing.T) {
-	const now = int64(1_767_225_600_000)
-	texts := map[string]bool{}
-	for shift := range 7 {
-		s := newSurvey("expires", []string{"id"}, now)
-		for i := range 100 {
-			n := (i*37 + shift*13) % 100
-			s.add([]attr.Item{{"id": attr.S(fmt.Sprintf("%02d", n)), "expires": attr.Int(now/1000 - int64(n/4))}, {"id": attr.S(fmt.Sprintf("s%02d", n)), "expires": attr.S("")}})
-		}
-		text, err := json.Marshal([]any{s.Overdue, s.kinds[ttl.String].examples})
-		if err != nil {
-			t.Fatal(err)
-		}
-		texts[string(text)] = true
-	}
-	if len(texts) != 1 {
-		t.Errorf("%d reports of one table: %v", len(texts), texts)
-	}
-}
-
 // Bars are left out of a narrow window.
 func TestDoctorNarrow(t *testing.T) {
-	r := &doctorReport{survey: newSurvey("expires", []string{"id"}, 0), Whole: true}
+	r := &doctorReport{Survey: judge.NewSurvey("expires", []string{"id"}, 0), Whole: true}
 	r.Buckets[0].Items, r.Buckets[1].Items = 1000, 1
 	for width, want := range map[int]int{80: bucketCells + 1, 40: 0} {
 		var b strings.Builder
@@ -254,67 +201,4 @@ func TestDoctorNarrow(t *testing.T) {
 			t.Errorf("%d cells: %d blocks, want %d\n%s", width, got, want, &b)
 		}
 	}
-}
-
-var keyKinds = map[string]string{"s": "S", "n": "N", "b": "B"}
-
-// A key is read from its values, from JSON and from DynamoDB JSON.
-func TestReadItemKey(t *testing.T) {
-	for _, c := range []struct{ names, text, want string }{
-		{"s", "a", `{"s":{"S":"a"}}`}, {"s", "a,b", `{"s":{"S":"a,b"}}`}, {"s", `{"s":"a"}`, `{"s":{"S":"a"}}`}, {"s", ` {"s":{"S":"a"}} `, `{"s":{"S":"a"}}`},
-		{"s", "", `{"s":{"S":""}}`}, {"n", "7", `{"n":{"N":"7"}}`}, {"n", "-1.5e3", `{"n":{"N":"-1.5e3"}}`}, {"n", `{"n":7}`, `{"n":{"N":"7"}}`}, {"n", `{"n":"7"}`, `{"n":{"N":"7"}}`},
-		{"b", "AQI=", `{"b":{"B":"AQI="}}`}, {"b", `{"b":{"B":"AQI="}}`, `{"b":{"B":"AQI="}}`},
-		{"s n", "a,7", `{"n":{"N":"7"},"s":{"S":"a"}}`}, {"n s", "7,a,b", `{"n":{"N":"7"},"s":{"S":"a,b"}}`}, {"s n", `{"n":7,"s":"a,b"}`, `{"n":{"N":"7"},"s":{"S":"a,b"}}`},
-	} {
-		key, err := readItemKey(c.text, strings.Fields(c.names), keyKinds)
-		if err != nil || string(transfer.AppendItem(nil, key)) != c.want {
-			t.Errorf("%s: %q: %s, %v; want %s", c.names, c.text, transfer.AppendItem(nil, key), err, c.want)
-		}
-	}
-	for _, c := range []struct{ names, text, want string }{
-		{"n", "seven", `the key attribute "n" is a number, and "seven" is none`}, {"n", "", "is a number"}, {"n", " 7", "is a number"}, {"n", "null", "is a number"}, {"n", `{"n":null}`, "is none"},
-		{"b", "=", "is not base64"}, {"s n", "a", "has 2 values, and this has 1"}, {"s", `{"s":`, "invalid JSON"}, {"s", `{}`, `lacks the key attribute "s"`},
-		{"s", `{"s":"a","t":"b"}`, `"t" is not a key attribute`}, {"s", `{"s":7}`, "is of type S, and 7 is not a string"}, {"s", `{"s":{"N":"7"}}`, `is of type S, and not {"N":"7"}`},
-		{"s", `{"s":{"X":"7"}}`, "is of type S"}, {"s", `{"s":{}}`, "is of type S"}, {"n", `{"n":{"N":"x"}}`, "is a number"}, {"s", `{"s":["a"]}`, "is not a string"},
-	} {
-		if key, err := readItemKey(c.text, strings.Fields(c.names), keyKinds); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %q: %s, %v; want %s", c.names, c.text, transfer.AppendItem(nil, key), err, c.want)
-		}
-	}
-}
-
-// Any text is a key of exactly these attributes and types, or an error.
-func FuzzReadItemKey(f *testing.F) {
-	for _, text := range []string{"a", "a,7", `{"s":"a"}`, `{"s":{"S":"a"},"n":{"N":"1"}}`, "AQI=", `{"b":{"B":"AQI="}}`, `{"s":{"S":null}}`, `{"s":{"S":7}}`, `{"n":{"N":7}}`} {
-		for i := range 4 {
-			f.Add(text, i)
-		}
-	}
-	schemas := [][]string{{"s"}, {"n"}, {"b"}, {"s", "n"}}
-	f.Fuzz(func(t *testing.T, text string, schema int) {
-		names := schemas[uint(schema)%uint(len(schemas))]
-		key, err := readItemKey(text, names, keyKinds)
-		if err != nil {
-			return
-		}
-		if len(key) != len(names) {
-			t.Fatalf("%q: %d attributes", text, len(key))
-		}
-		for _, name := range names {
-			var kind string
-			switch v := key[name].(type) {
-			case *types.AttributeValueMemberS:
-				kind = "S"
-			case *types.AttributeValueMemberN:
-				if kind = "N"; !isJSONNumber(v.Value) {
-					t.Fatalf("%q: the number %q", text, v.Value)
-				}
-			case *types.AttributeValueMemberB:
-				kind = "B"
-			}
-			if kind != keyKinds[name] {
-				t.Fatalf("%q: %s is of type %q", text, name, kind)
-			}
-		}
-	})
 }

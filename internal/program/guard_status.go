@@ -13,6 +13,7 @@ import (
 
 	"github.com/mayflydb/mayfly"
 	"github.com/mayflydb/mayfly/guard"
+	"github.com/mayflydb/mayfly/internal/when"
 )
 
 type guardStatusCommand struct {
@@ -100,9 +101,9 @@ func overdueAtWorkers(s *guard.Status) string {
 func writeStatus(out io.Writer, s *guard.Status) error {
 	created := ""
 	if !s.Created.IsZero() {
-		created = ", created " + utcText(s.Created)
+		created = ", created " + when.UTC(s.Created)
 	}
-	fmt.Fprintf(out, "%s%s, TTL attribute %s, at %s\n", s.Table, created, s.Attribute, utcText(s.At))
+	fmt.Fprintf(out, "%s%s, TTL attribute %s, at %s\n", s.Table, created, s.Attribute, when.UTC(s.At))
 	for _, part := range []func(io.Writer, *guard.Status) error{writeWorkers, writeShares, writeAhead} {
 		fmt.Fprintln(out)
 		if err := part(out, s); err != nil {
@@ -144,7 +145,7 @@ func writeWorkers(out io.Writer, s *guard.Status) error {
 
 // onDay returns an instant in UTC, without today's date.
 func onDay(t, today time.Time) string {
-	text, date := utcText(t), utcText(today)[:len("2006-01-02 ")]
+	text, date := when.UTC(t), when.UTC(today)[:len("2006-01-02 ")]
 	return strings.TrimPrefix(text, date)
 }
 
@@ -191,7 +192,7 @@ func lowest(leases []guard.LeaseStatus) string {
 	if low.IsZero() {
 		return ""
 	}
-	return utcText(low)
+	return when.UTC(low)
 }
 
 func writeAhead(out io.Writer, s *guard.Status) error {
@@ -201,7 +202,7 @@ func writeAhead(out io.Writer, s *guard.Status) error {
 	case b.Items == 0:
 		fmt.Fprintln(out, "overdue: none")
 	default:
-		fmt.Fprintf(out, "overdue: %d, the oldest since %s, %v ago\n", b.Items, utcText(b.Oldest), s.At.Sub(b.Oldest).Round(time.Millisecond))
+		fmt.Fprintf(out, "overdue: %d, the oldest since %s, %v ago\n", b.Items, when.UTC(b.Oldest), s.At.Sub(b.Oldest).Round(time.Millisecond))
 	}
 	if len(s.Upcoming) == 0 {
 		return nil

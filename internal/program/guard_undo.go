@@ -12,6 +12,7 @@ import (
 
 	"github.com/mayflydb/mayfly/guard"
 	"github.com/mayflydb/mayfly/guard/journal"
+	"github.com/mayflydb/mayfly/internal/when"
 )
 
 type guardUndoCommand struct {
@@ -135,7 +136,7 @@ func (c guardUndoCommand) lister(s streams, p *progress) func(guard.Restored) {
 			_ = json.NewEncoder(s.out).Encode(undoable{json.RawMessage(r.Key), r.Removed, r.Deadline, r.Confirmed})
 			return
 		}
-		text := fmt.Sprintf("would put back %s, removed %s", oneLine(r.Key), utcText(r.Removed))
+		text := fmt.Sprintf("would put back %s, removed %s", oneLine(r.Key), when.UTC(r.Removed))
 		if !r.Confirmed {
 			text += " (not confirmed)"
 		}

@@ -25,6 +25,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mayflydb/mayfly/internal/front/sigv4"
+	"github.com/mayflydb/mayfly/internal/sdk/mappings"
 )
 
 // lambdaServer records requests and answers them.
@@ -425,7 +426,7 @@ func TestLambdaRefuses(t *testing.T) {
 		t.Error(err)
 	}
 	s.answer = func(w http.ResponseWriter, _ int) {
-		io.WriteString(w, `{"UUID":"`+strings.Repeat("x", lambdaAnswerMax)+`"}`)
+		io.WriteString(w, `{"UUID":"`+strings.Repeat("x", mappings.AnswerMax)+`"}`)
 	}
 	_, err := e.lambda().get(t.Context(), "u-1")
 	if _, ok := errors.AsType[*http.MaxBytesError](err); !ok {

@@ -159,7 +159,7 @@ func eventLine(lc, id string, ev lifecycle.Event) string {
 		text = fmt.Sprintf("%s %s: %s", lc, id, ev.Kind)
 	}
 	if !ev.Next.IsZero() {
-		text += fmt.Sprintf("; %s %s", ev.NextTo, utcText(ev.Next))
+		text += fmt.Sprintf("; %s %s", ev.NextTo, when.UTC(ev.Next))
 	}
 	return text
 }

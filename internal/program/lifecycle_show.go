@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mayflydb/mayfly/internal/when"
 	"github.com/mayflydb/mayfly/lifecycle"
 )
 
@@ -64,7 +65,7 @@ func (c lifecycleListCommand) Run(ctx context.Context, s streams) error {
 		for _, state := range states {
 			at := ""
 			if t := counts.next[state]; !t.IsZero() {
-				at = utcText(t)
+				at = when.UTC(t)
 			}
 			shown.add(name, fmt.Sprint(version), state, fmt.Sprint(counts.entities[state]), countText(counts.paused[state]), countText(counts.cancelled[state]), at)
 		}
@@ -170,7 +171,7 @@ func (c lifecycleShowCommand) Run(ctx context.Context, s streams) error {
 		if ev.Handler != "" {
 			calls += ": " + cmp.Or(ev.Outcome, "under way")
 		}
-		shown.add(utcText(ev.At), ev.Kind, state, late, calls, ev.Note)
+		shown.add(when.UTC(ev.At), ev.Kind, state, late, calls, ev.Note)
 	}
 	if err := shown.write(s.out); err != nil {
 		return err
@@ -185,7 +186,7 @@ func (c lifecycleShowCommand) Run(ctx context.Context, s streams) error {
 // showNow prints an entity's present state and its next transition.
 func (c lifecycleShowCommand) showNow(ctx context.Context, s streams, e *endpoint, l *lifecycle.Lifecycles, en lifecycle.Entity) error {
 	now := e.now(ctx)
-	fmt.Fprintf(s.out, "\nstate %s since %s\n", en.State, utcText(en.Since))
+	fmt.Fprintf(s.out, "\nstate %s since %s\n", en.State, when.UTC(en.Since))
 	if en.Problem != "" {
 		fmt.Fprintf(s.out, "it has a problem: %s\n", oneLine(en.Problem))
 		fmt.Fprintf(s.out, "next: move it with mayfly lifecycle move %[1]s %[2]s STATE, or change its attributes with mayfly lifecycle set; mayfly lifecycle show %[1]s lists the states\n", c.Lifecycle, en.ID)
@@ -195,7 +196,7 @@ func (c lifecycleShowCommand) showNow(ctx context.Context, s streams, e *endpoin
 		fmt.Fprintf(s.out, "its lifecycle has ended (%s)\n", en.Ended)
 		return nil
 	case !en.Paused.IsZero():
-		fmt.Fprintf(s.out, "paused since %s, with %s left until %s\n", utcText(en.Paused), inText(en.Next.Sub(en.Paused)), cmp.Or(en.NextTo, "nothing"))
+		fmt.Fprintf(s.out, "paused since %s, with %s left until %s\n", when.UTC(en.Paused), when.Until(en.Next.Sub(en.Paused)), cmp.Or(en.NextTo, "nothing"))
 		return nil
 	case en.Next.IsZero():
 		if en.Problem == "" {
@@ -213,7 +214,7 @@ func (c lifecycleShowCommand) showNow(ctx context.Context, s streams, e *endpoin
 		if a.Input != "" {
 			calls += " with " + shortened(a.Input, inputWide)
 		}
-		shown.add(utcText(a.At), inText(a.At.Sub(now).Round(time.Millisecond)), a.To, a.When, calls)
+		shown.add(when.UTC(a.At), when.Until(a.At.Sub(now).Round(time.Millisecond)), a.To, a.When, calls)
 	}
 	return shown.write(s.out)
 }
@@ -289,12 +290,12 @@ func (c lifecycleShowCommand) showAll(ctx context.Context, s streams, l *lifecyc
 	for _, en := range first.sorted() {
 		at, mark := "", cmp.Or(en.Ended, en.Problem)
 		if !en.Next.IsZero() {
-			at = utcText(en.Next)
+			at = when.UTC(en.Next)
 		}
 		if !en.Paused.IsZero() {
 			mark = "paused"
 		}
-		if err := shown.show(s, entityJSON(en), en.ID, en.State, utcText(en.Since), en.NextTo, at, mark); err != nil {
+		if err := shown.show(s, entityJSON(en), en.ID, en.State, when.UTC(en.Since), en.NextTo, at, mark); err != nil {
 			return err
 		}
 	}

@@ -151,7 +151,7 @@ func (sim *simulation) pass(ctx context.Context, b bar, name string, attributes 
 				made += w.n
 			}
 			sim.mu.Unlock()
-			b.draw(int64(moved.To.Sub(sim.begin)), int64(sim.For), fmt.Sprintf("%s: %d transitions", utcText(moved.To), made))
+			b.draw(int64(moved.To.Sub(sim.begin)), int64(sim.For), fmt.Sprintf("%s: %d transitions", when.UTC(moved.To), made))
 			if !moved.Unfinished {
 				return nil
 			}
@@ -225,7 +225,7 @@ func (sim *simulation) print(s streams, d *lifecycle.Definition) error {
 	for _, k := range ways {
 		w := sim.mu.ways[k]
 		line := map[string]any{"from": k.from, "to": k.to, "transitions": w.n, "first": wireTimeOf(w.first), "last": wireTimeOf(w.last)}
-		if err := shown.show(s, line, k.from, k.to, fmt.Sprint(w.n), utcText(w.first), utcText(w.last)); err != nil {
+		if err := shown.show(s, line, k.from, k.to, fmt.Sprint(w.n), when.UTC(w.first), when.UTC(w.last)); err != nil {
 			return err
 		}
 	}
@@ -257,7 +257,7 @@ func (sim *simulation) printTrace(s streams) error {
 		if c.Handler != "" {
 			text += ", calls " + c.Handler
 		}
-		fmt.Fprintf(s.out, "%s  %s  %s  %s\n", utcText(at), c.Entity, c.Kind, text)
+		fmt.Fprintf(s.out, "%s  %s  %s  %s\n", when.UTC(at), c.Entity, c.Kind, text)
 	}
 	return nil
 }

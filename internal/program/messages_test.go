@@ -168,7 +168,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// The help of both programs begins with the five most used commands, and gives each command one line of 80
+// The help of both programs begins with the six most used commands, and gives each command one line of 80
 // columns.
 func TestHelpBegins(t *testing.T) {
 	t.Setenv("COLUMNS", "80")
@@ -184,7 +184,7 @@ func TestHelpBegins(t *testing.T) {
 		for line := range strings.SplitSeq(most, "\n") {
 			names = append(names, strings.Fields(line)[0])
 		}
-		if want := "serve demo guard schedule clock"; !isFirst || strings.Join(names, " ") != want {
+		if want := "serve demo guard schedule clock console"; !isFirst || strings.Join(names, " ") != want {
 			t.Errorf("the help of %s begins with %v; want %s in\n%s", name, names, want, out.String())
 		}
 		commands, _, _ := strings.Cut(text, "Flags:")

@@ -2,7 +2,6 @@ package program
 
 import (
 	"fmt"
-	"strings"
 	"time"
 )
 
@@ -14,11 +13,3 @@ func readZone(name string) (*time.Location, error) {
 	}
 	return zone, nil
 }
-
-const wallLayout = "2006-01-02T15:04:05.000"
-
-// wallText returns the local time in t's zone, with a fraction unless it is zero.
-func wallText(t time.Time) string { return strings.TrimSuffix(t.Format(wallLayout), ".000") }
-
-// utcText returns the time in UTC, with a fraction unless it is zero.
-func utcText(t time.Time) string { return strings.Replace(wallText(t.UTC()), "T", " ", 1) + "Z" }

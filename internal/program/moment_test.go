@@ -25,7 +25,7 @@ func TestLocalTime(t *testing.T) {
 				t.Fatal(refused, err)
 			}
 			if want, _ := expression.Next(time.Time{}, time.Time{}); !at.Equal(want) {
-				t.Errorf("%s in %s is %s in a flag and %s in an expression", text, name, utcText(at), utcText(want))
+				t.Errorf("%s in %s is %s in a flag and %s in an expression", text, name, when.UTC(at), when.UTC(want))
 			}
 		}
 	}

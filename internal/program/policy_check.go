@@ -15,6 +15,7 @@ import (
 	"github.com/mayflydb/mayfly/internal/front/keyfile"
 	"github.com/mayflydb/mayfly/internal/front/keys"
 	"github.com/mayflydb/mayfly/internal/front/policy"
+	"github.com/mayflydb/mayfly/internal/when"
 )
 
 type policyCheckCommand struct {
@@ -125,7 +126,7 @@ func (c policyCheckCommand) request() (*policy.Request, error) {
 	return r, nil
 }
 
-// judge decides by the policy or by those of the key.
+// judge decides by the given policy or by the key's policies.
 func (c policyCheckCommand) judge(ctx context.Context, r *policy.Request) (*verdict, error) {
 	if c.Policy != "" {
 		text, err := os.ReadFile(c.Policy)
@@ -149,7 +150,7 @@ func (c policyCheckCommand) judge(ctx context.Context, r *policy.Request) (*verd
 	case !k.Active:
 		return c.verdict(r, user, false, "the key is inactive", "the server refuses the key as unknown"), nil
 	case !k.Expires.IsZero() && !r.Time.Before(k.Expires):
-		return c.verdict(r, user, false, "the key expired at "+utcText(k.Expires), "the server refuses the key as expired"), nil
+		return c.verdict(r, user, false, "the key expired at "+when.UTC(k.Expires), "the server refuses the key as expired"), nil
 	case len(k.Policies) == 0:
 		return c.verdict(r, user, true, "the key has full access", ""), nil
 	}

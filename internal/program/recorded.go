@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/mayflydb/mayfly/internal/when"
 	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/resolve"
 )
@@ -52,7 +53,7 @@ func (c recordedCommand) Run(ctx context.Context, s streams) error {
 		if c.Body && !c.JSON {
 			_, err = fmt.Fprintln(s.out, r.Body)
 		} else {
-			err = shown.show(s, r, utcText(r.Time.time()), r.TargetARN, lastPart(r.Source), shortened(r.Body, 80))
+			err = shown.show(s, r, when.UTC(r.Time.time()), r.TargetARN, lastPart(r.Source), shortened(r.Body, 80))
 		}
 		if err != nil {
 			return err

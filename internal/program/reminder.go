@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/mayflydb/mayfly/internal/when"
 	"github.com/mayflydb/mayfly/internal/work/reminder"
 )
 
@@ -61,7 +62,7 @@ func (c reminderListCommand) Run(ctx context.Context, s streams) error {
 		json: c.JSON, limit: c.Limit, hint: "--limit shows more", more: next.more,
 	}
 	for _, r := range rows {
-		if err := shown.show(s, reminderJSON(r), r.Rule, r.Key, utcText(r.Due), inText(r.Due.Sub(now).Round(time.Millisecond))); err != nil {
+		if err := shown.show(s, reminderJSON(r), r.Rule, r.Key, when.UTC(r.Due), when.Until(r.Due.Sub(now).Round(time.Millisecond))); err != nil {
 			return err
 		}
 	}

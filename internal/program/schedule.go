@@ -259,7 +259,7 @@ func (f whenFlags) atExpression(zone *time.Location, now func() time.Time, exten
 	}
 	wall := m.Wall
 	if wall == "" {
-		wall = wallText(m.At.In(zone))
+		wall = when.Wall(m.At.In(zone))
 	}
 	keyword := "instant"
 	if m.At.Nanosecond() == 0 {

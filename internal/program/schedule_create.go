@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/scheduler/types"
 
+	"github.com/mayflydb/mayfly/internal/when"
 	"github.com/mayflydb/mayfly/internal/work/cron"
 )
 
@@ -131,8 +132,8 @@ func printNext(w io.Writer, d *scheduleDocument, now time.Time) {
 
 // whenText returns a time as text: "2030-01-01 12:00:00Z, in 5m", or "now".
 func whenText(at, now time.Time) string {
-	if in := inText(at.Sub(now)); in != "now" {
-		return utcText(at) + ", in " + in
+	if in := when.Until(at.Sub(now)); in != "now" {
+		return when.UTC(at) + ", in " + in
 	}
 	return "now"
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 	"github.com/aws/aws-sdk-go-v2/service/scheduler/types"
 
+	"github.com/mayflydb/mayfly/internal/when"
 	schedules "github.com/mayflydb/mayfly/internal/work/scheduler"
 )
 
@@ -71,7 +72,7 @@ func wireTimeOf(t time.Time) *wireTime {
 
 // MarshalText implements encoding.TextMarshaler.
 func (t wireTime) MarshalText() ([]byte, error) {
-	return []byte(wallText(time.Time(t).UTC()) + "Z"), nil
+	return []byte(when.Wall(time.Time(t).UTC()) + "Z"), nil
 }
 
 // UnmarshalJSON implements json.Unmarshaler.

@@ -8,6 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 	"github.com/aws/aws-sdk-go-v2/service/scheduler/types"
+
+	"github.com/mayflydb/mayfly/internal/when"
 )
 
 // scheduleGroupCommand manages schedule groups.
@@ -100,7 +102,7 @@ func (c scheduleGroupListCommand) Run(ctx context.Context, s streams) error {
 				Arn, Name, State                   *string
 				CreationDate, LastModificationDate *wireTime
 			}{g.Arn, g.Name, aws.String(string(g.State)), (*wireTime)(g.CreationDate), (*wireTime)(g.LastModificationDate)}
-			err := shown.show(s, line, aws.ToString(g.Name), string(g.State), utcText(aws.ToTime(g.CreationDate)))
+			err := shown.show(s, line, aws.ToString(g.Name), string(g.State), when.UTC(aws.ToTime(g.CreationDate)))
 			if err != nil {
 				return err
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 	"github.com/aws/aws-sdk-go-v2/service/scheduler/types"
 
+	"github.com/mayflydb/mayfly/internal/when"
 	schedules "github.com/mayflydb/mayfly/internal/work/scheduler"
 )
 
@@ -71,7 +72,7 @@ func (c scheduleListCommand) Run(ctx context.Context, s streams) error {
 func scheduleRow(d *scheduleDocument, now time.Time) []string {
 	at, in := "-", ""
 	if next := d.NextFiring.time(); !next.IsZero() {
-		at, in = utcText(next), inText(next.Sub(now))
+		at, in = when.UTC(next), when.Until(next.Sub(now))
 	}
 	return []string{d.GroupName, d.Name, d.State, expressionText(d), at, in}
 }

@@ -134,8 +134,8 @@ func (c scheduleNextCommand) print(s streams, t timetable, from, now time.Time) 
 			At    wireTime `json:"at"`
 			Local string   `json:"local"`
 			InMS  int64    `json:"in_ms"`
-		}{wireTime(at), wallText(local) + local.Format("Z07:00"), in.Milliseconds()}
-		row := []string{local.Format("Mon ") + strings.Replace(wallText(local), "T", " ", 1) + local.Format(" MST"), at.Format("Mon ") + utcText(at), inText(in)}
+		}{wireTime(at), when.Wall(local) + local.Format("Z07:00"), in.Milliseconds()}
+		row := []string{local.Format("Mon ") + strings.Replace(when.Wall(local), "T", " ", 1) + local.Format(" MST"), at.Format("Mon ") + when.UTC(at), when.Until(in)}
 		if zone == zoneDefault {
 			row = row[1:]
 		}
@@ -144,12 +144,4 @@ func (c scheduleNextCommand) print(s streams, t timetable, from, now time.Time) 
 		}
 	}
 	return shown.end(s)
-}
-
-// inText returns a duration from now as text.
-func inText(d time.Duration) string {
-	if d = d.Round(time.Millisecond); d <= 0 {
-		return "now"
-	}
-	return span(d).String()
 }

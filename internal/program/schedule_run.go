@@ -58,7 +58,7 @@ func (c scheduleRunCommand) Run(ctx context.Context, s streams) error {
 func (e *endpoint) expressionNow(ctx context.Context) string {
 	now := e.now(ctx)
 	if e.isMayfly(ctx) {
-		return "instant(" + now.Format(wallLayout) + ")"
+		return "instant(" + now.Format(when.WallLayout) + ")"
 	}
-	return "at(" + wallText(when.Ceil(now, time.Second).Add(time.Second)) + ")"
+	return "at(" + when.Wall(when.Ceil(now, time.Second).Add(time.Second)) + ")"
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/scheduler/types"
+
+	"github.com/mayflydb/mayfly/internal/when"
 )
 
 type scheduleShowCommand struct {
@@ -75,7 +77,7 @@ func writeSchedule(w io.Writer, d *scheduleDocument, now time.Time) error {
 	if at := d.NextFiring.time(); !at.IsZero() {
 		next = whenText(at, now)
 		if d.kept != nil && !d.kept.Occurrence.Equal(at) {
-			next += ", for " + utcText(d.kept.Occurrence)
+			next += ", for " + when.UTC(d.kept.Occurrence)
 		}
 	}
 	lines.add("next firing", next)
@@ -97,7 +99,7 @@ func (l *list) add(name, value string) {
 
 func (l *list) time(name string, t *wireTime) {
 	if t != nil {
-		l.add(name, utcText(t.time()))
+		l.add(name, when.UTC(t.time()))
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+
+	"github.com/mayflydb/mayfly/internal/when"
 )
 
 type seriesShardsCommand struct {
@@ -42,10 +44,10 @@ func (c seriesShardsCommand) Run(ctx context.Context, s streams) error {
 	now := e.now(ctx)
 	fmt.Fprintf(s.out, "%s: writers use %d, readers read %d\n", c.Device, n.Writers(now), n.Readers(now))
 	if now.Before(n.NextAt) {
-		fmt.Fprintf(s.out, "writers use %d from %s on\n", n.Next, utcText(n.NextAt))
+		fmt.Fprintf(s.out, "writers use %d from %s on\n", n.Next, when.UTC(n.NextAt))
 	}
 	if n.Readers(now) > max(n.Count, n.Next) && !n.AskedEnds.IsZero() {
-		fmt.Fprintf(s.out, "readers read %d from %s on, when retention has emptied the others\n", max(n.Count, n.Next), utcText(n.AskedEnds))
+		fmt.Fprintf(s.out, "readers read %d from %s on, when retention has emptied the others\n", max(n.Count, n.Next), when.UTC(n.AskedEnds))
 	}
 	return nil
 }

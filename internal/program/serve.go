@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mayflydb/mayfly"
+	"github.com/mayflydb/mayfly/console"
 	"github.com/mayflydb/mayfly/internal/work/reminder"
 	"github.com/mayflydb/mayfly/internal/work/trigger"
 )
@@ -212,6 +213,7 @@ func (c serveCommand) options() (mayfly.Options, error) {
 		CacheBytes:      int64(c.CacheBytes),
 		BodyBudget:      int64(c.BodyBudget),
 		Unmapped:        c.Unmapped,
+		Console:         console.New,
 	}
 	if c.ClockControl != nil {
 		o.ClockControl = mayfly.ClockControlOff

@@ -2,7 +2,6 @@ package program
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/when"
@@ -30,24 +29,4 @@ func (s *span) UnmarshalText(text []byte) error {
 }
 
 // String returns the two largest units: "2d 3h", "4m", "250ms".
-func (s span) String() string {
-	d := time.Duration(s)
-	if d < 0 {
-		return "-" + span(-d).String()
-	}
-	units := []struct {
-		name   string
-		length time.Duration
-	}{{"d", 24 * time.Hour}, {"h", time.Hour}, {"m", time.Minute}, {"s", time.Second}, {"ms", time.Millisecond}}
-	for i, u := range units {
-		if d < u.length {
-			continue
-		}
-		text := strconv.FormatInt(int64(d/u.length), 10) + u.name
-		if i+1 < len(units) && d%u.length >= units[i+1].length {
-			text += " " + strconv.FormatInt(int64(d%u.length/units[i+1].length), 10) + units[i+1].name
-		}
-		return text
-	}
-	return "0ms"
-}
+func (s span) String() string { return when.Text(time.Duration(s)) }

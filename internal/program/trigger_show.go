@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/mayflydb/mayfly/internal/when"
 )
 
 type triggerShowCommand struct {
@@ -66,7 +68,7 @@ func writeMapping(w io.Writer, m *mapping) error {
 	}
 	lines.add("last result", m.LastProcessingResult)
 	if m.LastModified != nil {
-		lines.add("changed", utcText(m.LastModified.time()))
+		lines.add("changed", when.UTC(m.LastModified.time()))
 	}
 	return lines.write(w)
 }

@@ -35,6 +35,17 @@ func Kinesalite(t *testing.T) (url string) {
 	return peer(t, "kinesalite", serveKinesalite)
 }
 
+// NPM returns the path of a file in a package of npm that .ci/clients pins. The test is skipped if
+// the package is not installed.
+func NPM(t *testing.T, name string) string {
+	t.Helper()
+	path := filepath.Join(clients(t), "node_modules", filepath.FromSlash(name))
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("%s is not installed: npm install --prefix .ci/clients", name)
+	}
+	return path
+}
+
 // peer runs a package of npm by a script that prints its port.
 func peer(t *testing.T, name, script string) (url string) {
 	t.Helper()

@@ -1,0 +1,167 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	"github.com/aws/aws-sdk-go-v2/service/scheduler"
+	"github.com/aws/smithy-go"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/sdk"
+)
+
+// endpoint is the endpoint with the credentials of a visitor.
+type endpoint struct {
+	config  aws.Config
+	url     string
+	visible string       // the URL for programs of the visitor
+	machine *clock.Clock // the wall clock
+}
+
+// endpoint returns the endpoint for calls with an access key. Without a key, the calls use the
+// credentials of the options, or made-up ones, which a server without keys accepts.
+func (p *pages) endpoint(key, secret string) *endpoint {
+	e := &endpoint{p.Config.Copy(), p.URL, p.URL, p.machine}
+	switch {
+	case key != "" && secret != "": // the SDK signs with no empty one
+		e.config.Credentials = credentials.NewStaticCredentialsProvider(key, secret, "")
+	case e.config.Credentials == nil:
+		e.config.Credentials = credentials.NewStaticCredentialsProvider("any", "any", "")
+	}
+	return e
+}
+
+// isAWS reports whether the endpoint is Amazon's service.
+func (e *endpoint) isAWS() bool { return e.url == "" }
+
+// base returns the URL for the SDK's clients.
+func (e *endpoint) base() *string {
+	if e.isAWS() {
+		return nil
+	}
+	return &e.url
+}
+
+func (e *endpoint) db() *dynamodb.Client {
+	return sdk.DynamoDB(e.config, func(o *dynamodb.Options) { o.BaseEndpoint = e.base() })
+}
+
+func (e *endpoint) streams() *dynamodbstreams.Client {
+	return sdk.Streams(e.config, func(o *dynamodbstreams.Options) { o.BaseEndpoint = e.base() })
+}
+
+func (e *endpoint) scheduler() *scheduler.Client {
+	return sdk.Scheduler(e.config, func(o *scheduler.Options) { o.BaseEndpoint = e.base() })
+}
+
+// answerMost is the size of the largest answer to ask.
+const answerMost = 8 << 20
+
+// ask sends a signed request to one of mayfly's own paths, and returns the body of the answer.
+func (e *endpoint) ask(ctx context.Context, method, path string, in any) ([]byte, error) {
+	if e.isAWS() {
+		return nil, errNotMayfly
+	}
+	body := []byte{}
+	if in != nil {
+		var err error
+		if body, err = json.Marshal(in); err != nil {
+			return nil, err
+		}
+	}
+	r, err := http.NewRequestWithContext(ctx, method, e.url+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	identity, err := e.config.Credentials.Retrieve(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(body)
+	if err := v4.NewSigner().SignHTTP(ctx, identity, r, hex.EncodeToString(sum[:]), "dynamodb", e.config.Region, e.machine.Now()); err != nil {
+		return nil, err
+	}
+	client := e.config.HTTPClient
+	if client == nil {
+		client = http.DefaultClient
+	}
+	answer, err := client.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(http.MaxBytesReader(nil, answer.Body, answerMost))
+	if err != nil {
+		return nil, err
+	}
+	if answer.StatusCode != http.StatusOK {
+		return nil, refusal(answer.StatusCode, text)
+	}
+	return text, nil
+}
+
+// refusal returns the error of an answer of one of mayfly's own paths.
+func refusal(status int, body []byte) error {
+	var said struct {
+		Type    string `json:"__type"` // of a refusal for its key
+		Error   string `json:"error"`
+		Message string `json:"message"`
+	}
+	if json.Unmarshal(body, &said) == nil && said.Error+said.Message != "" {
+		if said.Type != "" {
+			return &smithy.GenericAPIError{Code: said.Type[strings.LastIndexByte(said.Type, '#')+1:], Message: said.Message, Fault: smithy.FaultClient}
+		}
+		return &pageError{status, said.Error + said.Message}
+	}
+	return fmt.Errorf("the endpoint answered %d %s", status, http.StatusText(status))
+}
+
+// inProcess is an HTTP client that calls a handler of this process, for a visitor: what the server
+// permits may depend on the visitor's address, and on whether others can read the connection.
+type inProcess struct {
+	http.Handler
+	remote string // the visitor's address
+	tls    *tls.ConnectionState
+}
+
+// Do implements aws.HTTPClient.
+func (c inProcess) Do(r *http.Request) (*http.Response, error) {
+	if r.Body == nil {
+		r.Body = http.NoBody
+	}
+	r.Host, r.RequestURI, r.RemoteAddr, r.TLS = r.URL.Host, r.URL.RequestURI(), c.remote, c.tls
+	w := &buffered{header: http.Header{}, status: http.StatusOK}
+	c.ServeHTTP(w, r)
+	if err := r.Context().Err(); err != nil {
+		return nil, err // as net/http's client: the answer is not the API's
+	}
+	return &http.Response{
+		StatusCode: w.status, Status: http.StatusText(w.status), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: w.header, Body: io.NopCloser(&w.body), ContentLength: int64(w.body.Len()), Request: r,
+	}, nil
+}
+
+// buffered keeps an answer.
+type buffered struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (b *buffered) Header() http.Header         { return b.header }
+func (b *buffered) WriteHeader(status int)      { b.status = status }
+func (b *buffered) Write(p []byte) (int, error) { return b.body.Write(p) }

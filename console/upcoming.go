@@ -1,0 +1,193 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"sort"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/work/attr"
+	"github.com/mayflydb/mayfly/internal/work/transfer"
+)
+
+// upcoming are the deadlines of a table in a range of time.
+type upcoming struct {
+	from, to time.Time
+	counts   []float64 // of each step; estimates if only a part of the table was read
+	until    time.Time // the counts are complete before it
+	first    time.Time // of the range; zero: none
+	last     time.Time // of the table; zero: none
+	due      []dueItem // the first of the range
+	found    []dueItem // all that a scan found in the range
+	read     int64     // items of a scan; 0: the endpoint counted
+	units    float64   // read units that the scan cost, if the endpoint says so
+	whole    bool      // the scan read the whole table
+	overdue  float64   // of a scan: expired and still there
+}
+
+// dueItem is the key of an item, in DynamoDB JSON, with its deadline.
+type dueItem struct {
+	table string
+	key   string
+	at    time.Time
+}
+
+// scanMost is the most items that a page reads where the endpoint cannot count deadlines.
+const scanMost = 20_000
+
+// A page stops reading after so much, too: large items cost many calls and read units.
+const (
+	scanUnits = 2_000 // 16 MB
+	scanFor   = 10 * time.Second
+)
+
+// upcoming returns the deadlines of a table. mayfly counts them in the order of time; at other
+// endpoints a Scan of a part of the table stands for the whole.
+func (v *visit) upcoming(ctx context.Context, t *table, from, to time.Time, steps, keys int) (*upcoming, error) {
+	if !from.Before(to) {
+		to = from.Add(time.Millisecond)
+	}
+	if v.clock(ctx).ours {
+		return v.countedDeadlines(ctx, t.name(), from, to, steps, keys)
+	}
+	return v.scannedDeadlines(ctx, t, from, to, steps, keys)
+}
+
+// countedDeadlines asks mayfly. An empty table means all.
+func (v *visit) countedDeadlines(ctx context.Context, table string, from, to time.Time, steps, keys int) (*upcoming, error) {
+	q := url.Values{"table": {table}, "from_ms": {millis(from)}, "to_ms": {millis(to)}, "steps": {strconv.Itoa(steps)}, "keys": {strconv.Itoa(keys)}}
+	text, err := v.ask(ctx, http.MethodGet, "/_mayfly/deadlines?"+q.Encode(), nil)
+	if err != nil {
+		return nil, err
+	}
+	var said struct {
+		Counts []float64 `json:"counts"`
+		Until  int64     `json:"counted_until_ms"`
+		First  *int64    `json:"first_ms"`
+		Last   *int64    `json:"last_ms"`
+		Keys   []struct {
+			Table string          `json:"table"`
+			Key   json.RawMessage `json:"key"`
+			At    int64           `json:"at_ms"`
+		} `json:"keys"`
+	}
+	if err := json.Unmarshal(text, &said); err != nil {
+		return nil, err
+	}
+	u := &upcoming{from: from, to: to, counts: said.Counts, until: time.UnixMilli(said.Until), whole: true}
+	if said.First != nil {
+		u.first = time.UnixMilli(*said.First)
+	}
+	if said.Last != nil {
+		u.last = time.UnixMilli(*said.Last)
+	}
+	for _, k := range said.Keys {
+		u.due = append(u.due, dueItem{k.Table, string(k.Key), time.UnixMilli(k.At)})
+	}
+	return u, nil
+}
+
+// scannedDeadlines reads a part of the table.
+func (v *visit) scannedDeadlines(ctx context.Context, t *table, from, to time.Time, steps, keys int) (*upcoming, error) {
+	u := &upcoming{from: from, to: to, counts: make([]float64, steps), until: to}
+	now := v.clock(ctx).now
+	names := map[string]string{"#d": t.ttl}
+	projection := "#d"
+	for i, name := range t.keys() {
+		place := "#k" + strconv.Itoa(i)
+		names[place] = name
+		projection += ", " + place
+	}
+	in := &dynamodb.ScanInput{TableName: aws.String(t.name()), ProjectionExpression: &projection, ExpressionAttributeNames: names, ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal}
+	passed := clock.Stopwatch()
+	for {
+		out, err := v.db().Scan(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		for _, item := range out.Items {
+			u.add(t, item, now)
+		}
+		u.read += int64(len(out.Items))
+		if out.ConsumedCapacity != nil {
+			u.units += aws.ToFloat64(out.ConsumedCapacity.CapacityUnits)
+		}
+		if out.LastEvaluatedKey == nil {
+			u.whole = true
+			break
+		}
+		if u.read >= scanMost || u.units >= scanUnits || passed() >= scanFor {
+			break
+		}
+		in.ExclusiveStartKey = out.LastEvaluatedKey
+	}
+	sort.Slice(u.due, func(i, j int) bool { return u.due[i].at.Before(u.due[j].at) })
+	u.found = u.due
+	u.due = u.due[:min(len(u.due), keys)]
+	if items := aws.ToInt64(t.ItemCount); !u.whole && items > u.read && u.read > 0 {
+		scale := float64(items) / float64(u.read)
+		for i := range u.counts {
+			u.counts[i] *= scale
+		}
+		u.overdue *= scale
+	}
+	return u, nil
+}
+
+// after returns the first items of a scan from an instant on, without another scan.
+func (u *upcoming) after(at time.Time, keys int) *upcoming {
+	i := sort.Search(len(u.found), func(i int) bool { return !u.found[i].at.Before(at) })
+	return &upcoming{due: u.found[i:min(len(u.found), i+keys)]}
+}
+
+// add counts an item of a scan.
+func (u *upcoming) add(t *table, item attr.Item, now time.Time) {
+	n, ok := item[t.ttl].(*types.AttributeValueMemberN)
+	if !ok {
+		return
+	}
+	at, why := deadlineOf(n.Value, now)
+	if why != "" {
+		return
+	}
+	if !at.After(now) {
+		u.overdue++
+	}
+	if at.After(u.last) {
+		u.last = at
+	}
+	if at.Before(u.from) || !at.Before(u.to) {
+		return
+	}
+	if u.first.IsZero() || at.Before(u.first) {
+		u.first = at
+	}
+	step := int(float64(at.Sub(u.from)) / float64(u.to.Sub(u.from)) * float64(len(u.counts)))
+	u.counts[min(step, len(u.counts)-1)]++
+	u.due = append(u.due, dueItem{t.name(), keyJSON(item, t.keys()), at})
+}
+
+// total returns the number of deadlines of the range.
+func (u *upcoming) total() (n float64) {
+	for _, c := range u.counts {
+		n += c
+	}
+	return n
+}
+
+// item returns the key as an item.
+func (d dueItem) item() attr.Item {
+	key, err := transfer.ReadKey([]byte(d.key))
+	if err != nil {
+		return nil
+	}
+	return key
+}
