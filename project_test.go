@@ -37,7 +37,9 @@ func TestWorkflow(t *testing.T) {
 	}
 	var last string
 	for _, s := range job.Steps {
-		last = s.Run
+		if s.Run != "" { // others keep what the run has left
+			last = s.Run
+		}
 	}
 	if last != ".ci/run" {
 		t.Errorf("the last step runs %q and not .ci/run", last)

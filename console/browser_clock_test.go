@@ -23,6 +23,9 @@ func TestBrowserClock(t *testing.T) {
 			w := newWorld(t, "mayfly", mayfly.Options{Frozen: true, Start: time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)})
 			moveClock(t, b.Open(t, view), w, i == 0 || i == 3)
 		})
+		if view.Name != "desk-dark" && !*everyView {
+			continue // see views
+		}
 		t.Run("aws/"+view.Name, func(t *testing.T) {
 			options := mayfly.Options{Frozen: true, Start: time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC), Expiry: mayfly.ExpiryAWS, ExpiryDelay: "fixed:0s"}
 			w := newWorld(t, "aws", options)

@@ -13,7 +13,7 @@ import (
 func TestBrowserExplain(t *testing.T) {
 	b := chrome.Start(t)
 	everywhere(t, func(t *testing.T, w *world) {
-		for _, view := range chrome.Views {
+		for _, view := range w.views() {
 			t.Run(view.Name, func(t *testing.T) {
 				o := newOrders(t, w, "orders-"+view.Name)
 				o.explain(t, b.Open(t, view))

@@ -26,7 +26,7 @@ func TestBrowserGuard(t *testing.T) {
 		m.put(attributes{"id": "soon", "until": now.Add(5 * time.Minute).Unix()})
 		m.put(attributes{"id": "kept", "until": now.Add(1000 * time.Hour).Unix()})
 		w.guard(t, m)
-		for _, view := range chrome.Views {
+		for _, view := range w.views() {
 			t.Run(view.Name, func(t *testing.T) {
 				tab := b.Open(t, view)
 				tab.Go(w.pages)

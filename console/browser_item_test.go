@@ -54,7 +54,7 @@ func edited(tab *chrome.Tab) string {
 func TestBrowserItem(t *testing.T) {
 	b := chrome.Start(t)
 	everywhere(t, func(t *testing.T, w *world) {
-		for _, view := range chrome.Views {
+		for _, view := range w.views() {
 			t.Run(view.Name, func(t *testing.T) {
 				o := newOrders(t, w, "orders-"+view.Name)
 				tab := b.Open(t, view)

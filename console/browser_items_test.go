@@ -178,7 +178,7 @@ func steady(t *testing.T, tab *chrome.Tab, n int) {
 func TestBrowserItems(t *testing.T) {
 	b := chrome.Start(t)
 	everywhere(t, func(t *testing.T, w *world) {
-		for _, view := range chrome.Views {
+		for _, view := range w.views() {
 			t.Run(view.Name, func(t *testing.T) {
 				o := newOrders(t, w, "orders-"+view.Name)
 				var many []attr.Item

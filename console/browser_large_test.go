@@ -92,7 +92,7 @@ func TestBrowserLargeItems(t *testing.T) {
 		for _, item := range items {
 			o.write(item)
 		}
-		for _, view := range chrome.Views {
+		for _, view := range w.views() {
 			t.Run(view.Name, func(t *testing.T) {
 				tab := b.Open(t, view)
 				tab.Go(o.page("/items"))

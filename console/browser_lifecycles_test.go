@@ -18,7 +18,7 @@ func TestBrowserLifecycles(t *testing.T) {
 	b := chrome.Start(t)
 	everywhere(t, func(t *testing.T, w *world) {
 		if w.own == nil {
-			for _, view := range chrome.Views {
+			for _, view := range w.views() {
 				tab := b.Open(t, view)
 				tab.Go(w.pages + "console/lifecycles")
 				tab.WaitText("main", "There are no lifecycles.")
@@ -27,7 +27,7 @@ func TestBrowserLifecycles(t *testing.T) {
 			return
 		}
 		l := w.lifecycles(t)
-		for i, view := range chrome.Views {
+		for i, view := range w.views() {
 			t.Run(view.Name, func(t *testing.T) {
 				useLifecycle(t, b.Open(t, view), w, l, fmt.Sprintf("parcel-%d", i))
 			})

@@ -61,7 +61,7 @@ func TestBrowserMarkup(t *testing.T) {
 				"expires": attr.Seconds(o.clock().Add(time.Hour)), "Expires": v,
 			}))
 		}
-		for _, view := range chrome.Views {
+		for _, view := range w.views() {
 			t.Run(view.Name, func(t *testing.T) {
 				tab := b.Open(t, view)
 				o.harmless(t, tab, view == chrome.Views[0])
@@ -149,7 +149,7 @@ func TestBrowserOddKeys(t *testing.T) {
 		for _, text := range odd {
 			o.write(order(text, 1, nil))
 		}
-		for _, view := range chrome.Views {
+		for _, view := range w.views() {
 			t.Run(view.Name, func(t *testing.T) {
 				tab := b.Open(t, view)
 				tab.Go(o.page("/items"))

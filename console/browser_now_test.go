@@ -11,7 +11,7 @@ import (
 func TestBrowserNow(t *testing.T) {
 	b := chrome.Start(t)
 	everywhere(t, func(t *testing.T, w *world) {
-		for _, view := range chrome.Views {
+		for _, view := range w.views() {
 			t.Run(view.Name, func(t *testing.T) {
 				tab := b.Open(t, view)
 				tab.Go(w.pages)
@@ -31,7 +31,7 @@ func TestBrowserNow(t *testing.T) {
 	})
 	t.Run("expirations", func(t *testing.T) {
 		w := worlds["mayfly"](t)
-		for _, view := range chrome.Views {
+		for _, view := range w.views() {
 			t.Run(view.Name, func(t *testing.T) { expirations(t, w, b.Open(t, view), "carts-"+view.Name) })
 		}
 	})

@@ -31,7 +31,7 @@ func TestBrowserRemindersAndTriggers(t *testing.T) {
 			mapping = m.trigger()
 			r.await(t, "NewImage", 1)
 		}
-		for _, view := range chrome.Views {
+		for _, view := range w.views() {
 			t.Run(view.Name, func(t *testing.T) {
 				tab := b.Open(t, view)
 				tab.Go(w.pages)

@@ -19,7 +19,7 @@ import (
 func TestBrowserSchedules(t *testing.T) {
 	b := chrome.Start(t)
 	withReceiver(t, nil, func(t *testing.T, w *world, r *receiver) {
-		for i, view := range chrome.Views {
+		for i, view := range w.views() {
 			t.Run(view.Name, func(t *testing.T) {
 				tab := b.Open(t, view)
 				if w.own == nil {

@@ -17,7 +17,7 @@ import (
 func TestBrowserStream(t *testing.T) {
 	b := chrome.Start(t)
 	everywhere(t, func(t *testing.T, w *world) {
-		for i, view := range chrome.Views {
+		for i, view := range w.views() {
 			t.Run(view.Name, func(t *testing.T) {
 				tab := b.Open(t, view)
 				if w.own == nil {

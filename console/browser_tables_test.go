@@ -18,7 +18,7 @@ import (
 func TestBrowserTables(t *testing.T) {
 	b := chrome.Start(t)
 	everywhere(t, func(t *testing.T, w *world) {
-		for _, view := range chrome.Views {
+		for _, view := range w.views() {
 			t.Run(view.Name, func(t *testing.T) {
 				tab, name := b.Open(t, view), "orders-"+view.Name
 				if !whole(view) {

@@ -19,7 +19,7 @@ func TestBrowserTimeline(t *testing.T) {
 	walk := func(t *testing.T, w *world) {
 		w.newTable(t, "offers")
 		if w.name == "dynalite" {
-			for _, view := range chrome.Views {
+			for _, view := range w.views() {
 				tab := b.Open(t, view)
 				tab.Go(w.pages + "console/table/offers/timeline")
 				tab.WaitText("main", "This endpoint has no time to live")
@@ -31,7 +31,7 @@ func TestBrowserTimeline(t *testing.T) {
 		if w.name == "aws" {
 			d = d.late(t, w, b.Open(t, chrome.Desk))
 		}
-		for _, view := range chrome.Views {
+		for _, view := range w.views() {
 			t.Run(view.Name, func(t *testing.T) {
 				tab := b.Open(t, view)
 				tab.Go(w.pages + "console/tables")

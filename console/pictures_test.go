@@ -20,7 +20,7 @@ import (
 // pictureMost is the size of a picture in bytes: docs/console.md has five.
 const pictureMost = 200_000
 
-// The pictures of docs/console.md show a shop in the evening. MAYFLY_PICTURES names the directory that
+// The pictures of docs/console.md show a shop in the evening. CONSOLE_PICTURES names the directory that
 // keeps them, such as docs/pictures.
 func TestPictures(t *testing.T) {
 	b := chrome.Start(t)
@@ -56,14 +56,14 @@ func TestPictures(t *testing.T) {
 	keep(t, tab, "clock")
 }
 
-// keep checks a picture of the window, and keeps it where MAYFLY_PICTURES says.
+// keep checks a picture of the window, and keeps it where CONSOLE_PICTURES says.
 func keep(t *testing.T, tab *chrome.Tab, name string) {
 	t.Helper()
 	png := tab.PNG()
 	if len(png) > pictureMost || len(png) < 10_000 {
 		t.Errorf("the picture of %s has %d bytes", name, len(png))
 	}
-	dir := os.Getenv("MAYFLY_PICTURES")
+	dir := os.Getenv("CONSOLE_PICTURES")
 	if dir == "" {
 		return
 	}

@@ -368,7 +368,7 @@ func (tab *Tab) URL() string {
 	return Eval[string](tab, "location.href")
 }
 
-// Picture keeps a picture of the window as an artefact, if MAYFLY_PICTURES names a directory for
+// Picture keeps a picture of the window as an artefact, if CONSOLE_PICTURES names a directory for
 // them.
 func (tab *Tab) Picture(name string) {
 	tab.t.Helper()
@@ -378,7 +378,7 @@ func (tab *Tab) Picture(name string) {
 }
 
 func (tab *Tab) keep(name string) error {
-	dir := os.Getenv("MAYFLY_PICTURES")
+	dir := os.Getenv("CONSOLE_PICTURES")
 	if dir == "" {
 		return nil
 	}
