@@ -61,7 +61,7 @@ func (e *endpoint) advise(err error) error {
 	case errors.Is(err, context.DeadlineExceeded):
 		return advise(fmt.Errorf("%s did not answer in time", e.name()), "check that it runs and is not overloaded, then try again")
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return advise(fmt.Errorf("nothing listens at %s", e.url), "start one with mayfly serve, or set --endpoint or AWS_ENDPOINT_URL to the server's address")
+		return advise(fmt.Errorf("nothing listens at %s", e.URL), "start one with mayfly serve, or set --endpoint or AWS_ENDPOINT_URL to the server's address")
 	case errors.As(err, &name):
 		return advise(fmt.Errorf("host %s not found", name.Name), "check the host in --endpoint or AWS_ENDPOINT_URL, and the network")
 	case errors.As(err, &untrusted):

@@ -16,6 +16,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/mayflydb/mayfly"
+	"github.com/mayflydb/mayfly/internal/sdk"
 )
 
 // Each failure to open a database that a user can mend comes with the advice for it.
@@ -40,7 +41,7 @@ func TestAdviseOpen(t *testing.T) {
 
 // The message about a failed call names the fault, without the SDK's words about the request.
 func TestAdviseEndpoint(t *testing.T) {
-	e := &endpoint{url: "http://there:8000"}
+	e := &endpoint{Endpoint: sdk.Endpoint{URL: "http://there:8000"}}
 	for want, cause := range map[string]error{
 		"nothing listens at http://there:8000\n  next: start one":      &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED},
 		"host there not found\n  next: check the host in --endpoint":   &net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "there"}},

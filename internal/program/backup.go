@@ -84,7 +84,7 @@ func (c backupCommand) Run(ctx context.Context, s streams) error {
 		if b.endpoint, err = c.connect(ctx, "DYNAMODB"); err != nil {
 			return err
 		}
-		b.source = b.endpoint.url
+		b.source = b.endpoint.URL
 	}
 	if c.Every == nil {
 		return b.once(ctx)
@@ -183,7 +183,7 @@ func (b backingUp) stream(ctx context.Context, has []backup.File) (io.ReadCloser
 	if err != nil {
 		return nil, err
 	}
-	answer, err := b.endpoint.ask(ctx, http.MethodPost, "/_mayfly/backup", body)
+	answer, err := b.endpoint.Ask(ctx, http.MethodPost, "/_mayfly/backup", body, time.Now())
 	if err != nil {
 		return nil, b.endpoint.advise(err)
 	}

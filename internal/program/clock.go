@@ -178,7 +178,7 @@ func (e *endpoint) moveClock(ctx context.Context, method, path string, body any)
 			return nil, answer, err
 		}
 	}
-	response, err := e.ask(ctx, method, path, request)
+	response, err := e.Ask(ctx, method, path, request, time.Now())
 	if err != nil {
 		return nil, answer, e.advise(err)
 	}

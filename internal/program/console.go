@@ -59,7 +59,7 @@ func (c consoleCommand) Run(ctx context.Context, s streams) error {
 		c.Password = rand.Text()
 		open.User = url.UserPassword("mayfly", c.Password)
 	}
-	o := console.Options{Config: e.config, URL: e.url, Password: c.Password, PlainPassword: c.InsecureListen, Hosts: c.AllowHost, Logger: c.logger(s.err)}
+	o := console.Options{Config: e.Config, URL: e.URL, Password: c.Password, PlainPassword: c.InsecureListen, Hosts: c.AllowHost, Logger: c.logger(s.err)}
 	fmt.Fprintf(s.out, "the console of %s\nopen %s\nlistening on %s\n", e.name(), open, at)
 	return serveUntil(ctx, console.Handler(o), listener, o.Logger)
 }

@@ -120,7 +120,7 @@ func (x *copying) connect(ctx context.Context) (err error) {
 	x.source.widen(x.Segments)
 	x.target.widen(x.Segments)
 	x.from, x.to = x.side(x.source, x.Table, x.Rate), x.side(x.target, cmp.Or(x.ToTable, x.Table), 0)
-	if x.source.name() == x.target.name() && x.source.config.Region == x.target.config.Region && x.from.Table == x.to.Table {
+	if x.source.name() == x.target.name() && x.source.Config.Region == x.target.Config.Region && x.from.Table == x.to.Table {
 		return misused(errors.New("the copy would be the table itself"), "set --to-table or --to-endpoint")
 	}
 	return nil

@@ -80,7 +80,7 @@ const letterPage = 100 // dead letters read or changed in one step
 
 // eachLetter calls do with pages of dead letters until do returns errEnough.
 func (e *endpoint) eachLetter(ctx context.Context, f deliver.DeadLetterFilter, do func([]deliver.DeadLetter) error) error {
-	db := e.dynamodb()
+	db := e.DynamoDB()
 	for from := ""; ; {
 		page, next, err := deliver.ListDeadLetters(ctx, db, f, letterPage, from)
 		if err != nil {
@@ -110,7 +110,7 @@ func (f chosenFlags) change(
 	if err != nil {
 		return err
 	}
-	db := e.dynamodb()
+	db := e.DynamoDB()
 	if !f.All {
 		n, err := do(ctx, db, f.IDs...)
 		if err != nil {

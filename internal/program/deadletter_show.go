@@ -33,7 +33,7 @@ func (c deadletterShowCommand) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	l, found, err := deliver.GetDeadLetter(ctx, e.dynamodb(), c.ID)
+	l, found, err := deliver.GetDeadLetter(ctx, e.DynamoDB(), c.ID)
 	switch {
 	case err != nil:
 		return e.advise(err)

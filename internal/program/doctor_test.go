@@ -129,7 +129,7 @@ func TestDoctorDynalite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	side, table := keyedTable(t, other.dynamodb(), "peer")
+	side, table := keyedTable(t, other.DynamoDB(), "peer")
 	past := time.Now().Add(-time.Hour).Unix()
 	put(t, side, table, []string{
 		`{"id":{"S":"a"},"expires":{"N":"4102444800"}}`, `{"id":{"S":"b"},"expires":{"S":"4102444800"}}`, `{"id":{"S":"c"},"expires":{"N":"` + strconv.FormatInt(past, 10) + `"}}`, `{"id":{"S":"d"}}`,

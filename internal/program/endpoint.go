@@ -1,11 +1,8 @@
 package program
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
 	"crypto/tls"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,14 +15,10 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
-	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 	"github.com/aws/smithy-go/logging"
 
 	"github.com/mayflydb/mayfly/internal/option"
@@ -65,9 +58,8 @@ const (
 
 // endpoint is a server with credentials for it.
 type endpoint struct {
-	url    string // without a slash at the end; empty for Amazon's service
-	config aws.Config
-	clock  *endpointClock // nil before the first request for it
+	sdk.Endpoint
+	clock *endpointClock // nil before the first request for it
 }
 
 // endpointClock is a reading of an endpoint's clock.
@@ -97,21 +89,20 @@ func (f endpointFlags) connect(ctx context.Context, service string) (*endpoint, 
 			config.WithRetryMaxAttempts(1))
 	}
 	var err error
-	if e.config, err = config.LoadDefaultConfig(ctx, options...); err != nil {
+	if e.Config, err = config.LoadDefaultConfig(ctx, options...); err != nil {
 		return nil, fmt.Errorf("read the AWS configuration: %w", err)
 	}
+	if e.Config.HTTPClient == nil { // the SDK sets one only if the environment configures certificates
+		e.Config.HTTPClient = awshttp.NewBuildableClient()
+	}
 	if e.isLoopback() {
-		// the SDK sets a client only if the environment configures certificates
-		if e.config.HTTPClient == nil {
-			e.config.HTTPClient = awshttp.NewBuildableClient()
-		}
-		e.config.HTTPClient = patient{e.config.HTTPClient}
+		e.Config.HTTPClient = patient{e.Config.HTTPClient}
 	}
 	certificates, err := f.clientFlags.load()
 	if err != nil {
 		return nil, err
 	}
-	if certificates != nil || strings.HasPrefix(e.url, "https:") {
+	if certificates != nil || strings.HasPrefix(e.URL, "https:") {
 		e.tune(func(t *http.Transport) {
 			withoutHTTP2(t)
 			t.TLSClientConfig.Certificates = certificates
@@ -131,12 +122,12 @@ func (e *endpoint) widen(calls int) {
 
 // tune changes the transport of the SDK's client, which has settings for TLS.
 func (e *endpoint) tune(change func(*http.Transport)) {
-	switch client := e.httpClient().(type) {
+	switch client := e.Config.HTTPClient.(type) {
 	case *awshttp.BuildableClient:
-		e.config.HTTPClient = client.WithTransportOptions(change)
+		e.Config.HTTPClient = client.WithTransportOptions(change)
 	case patient:
 		if b, ok := client.HTTPClient.(*awshttp.BuildableClient); ok {
-			e.config.HTTPClient = patient{b.WithTransportOptions(change)}
+			e.Config.HTTPClient = patient{b.WithTransportOptions(change)}
 		}
 	}
 }
@@ -146,15 +137,6 @@ func (e *endpoint) tune(change func(*http.Transport)) {
 func withoutHTTP2(t *http.Transport) {
 	t.ForceAttemptHTTP2, t.TLSNextProto = false, map[string]func(string, *tls.Conn) http.RoundTripper{}
 	t.TLSClientConfig.NextProtos = nil // Clone has put "h2" there
-}
-
-// httpClient returns the client of the SDK, for requests that it has no operation for. It trusts
-// AWS_CA_BUNDLE.
-func (e *endpoint) httpClient() aws.HTTPClient {
-	if e.config.HTTPClient == nil {
-		return awshttp.NewBuildableClient()
-	}
-	return e.config.HTTPClient
 }
 
 // tls returns the settings for TLS of the SDK's client, or nil for Go's.
@@ -182,13 +164,13 @@ var errNoCredentials = errors.New("no credentials")
 
 // complete sets defaults that the machine's configuration lacks.
 func (e *endpoint) complete(ctx context.Context) error {
-	if e.config.Region == "" {
-		if e.isAWS() {
+	if e.Config.Region == "" {
+		if e.IsAWS() {
 			return misused(errors.New("no region is configured"), "set --region or AWS_REGION")
 		}
-		e.config.Region = regionDefault
+		e.Config.Region = regionDefault
 	}
-	if _, err := e.config.Credentials.Retrieve(ctx); err != nil {
+	if _, err := e.Config.Credentials.Retrieve(ctx); err != nil {
 		if !e.isLoopback() {
 			// no other source was configured
 			if strings.Contains(err.Error(), "no EC2 IMDS role found") {
@@ -196,7 +178,7 @@ func (e *endpoint) complete(ctx context.Context) error {
 			}
 			return advise(noCredentials(e.name(), err), "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE")
 		}
-		e.config.Credentials = credentials.NewStaticCredentialsProvider("any", "any", "")
+		e.Config.Credentials = credentials.NewStaticCredentialsProvider("any", "any", "")
 	}
 	return nil
 }
@@ -231,7 +213,7 @@ func (e *endpoint) setURL(text string) error {
 	if u.User != nil {
 		return misused(fmt.Errorf("endpoint %s has a user or a password, which requests signed for AWS cannot carry", option.Address(text)), "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to the endpoint's credentials")
 	}
-	e.url = strings.TrimRight(text, "/")
+	e.URL = strings.TrimRight(text, "/")
 	return nil
 }
 
@@ -241,39 +223,17 @@ func isPort(text string) bool {
 	return text == "" || err == nil && n > 0
 }
 
-func (e *endpoint) isAWS() bool { return e.url == "" }
-
 func (e *endpoint) isLoopback() bool {
-	u, err := url.Parse(e.url)
-	return err == nil && e.url != "" && isLoopback(u.Hostname())
+	u, err := url.Parse(e.URL)
+	return err == nil && e.URL != "" && isLoopback(u.Hostname())
 }
 
 // name returns the endpoint's name in messages.
 func (e *endpoint) name() string {
-	if e.isAWS() {
-		return "Amazon's service in " + e.config.Region
+	if e.IsAWS() {
+		return "Amazon's service in " + e.Config.Region
 	}
-	return e.url
-}
-
-// base returns the endpoint for the SDK's clients. It overrides the environment.
-func (e *endpoint) base() *string {
-	if e.isAWS() {
-		return nil
-	}
-	return aws.String(e.url)
-}
-
-func (e *endpoint) scheduler() *scheduler.Client {
-	return sdk.Scheduler(e.config, func(o *scheduler.Options) { o.BaseEndpoint = e.base() })
-}
-
-func (e *endpoint) dynamodb() *dynamodb.Client {
-	return sdk.DynamoDB(e.config, func(o *dynamodb.Options) { o.BaseEndpoint = e.base() })
-}
-
-func (e *endpoint) streams() *dynamodbstreams.Client {
-	return sdk.Streams(e.config, func(o *dynamodbstreams.Options) { o.BaseEndpoint = e.base() })
+	return e.URL
 }
 
 // now returns the time of the endpoint's clock. mayfly's clock may have been moved; other endpoints
@@ -297,7 +257,7 @@ func (e *endpoint) askClock(ctx context.Context) {
 	}
 	now := time.Now()
 	e.clock = &endpointClock{now: now, asked: now, rate: 1}
-	if e.isAWS() {
+	if e.IsAWS() {
 		return
 	}
 	if c, err := e.getClock(ctx); err == nil {
@@ -305,28 +265,11 @@ func (e *endpoint) askClock(ctx context.Context) {
 	}
 }
 
-// ask sends a signed request for one of mayfly's own paths. The caller closes the answer's body.
-func (e *endpoint) ask(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
-	r, err := http.NewRequestWithContext(ctx, method, e.url+path, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	identity, err := e.config.Credentials.Retrieve(ctx)
-	if err != nil {
-		return nil, err
-	}
-	sum := sha256.Sum256(body)
-	if err := v4.NewSigner().SignHTTP(ctx, identity, r, hex.EncodeToString(sum[:]), "dynamodb", e.config.Region, time.Now()); err != nil {
-		return nil, err
-	}
-	return e.httpClient().Do(r)
-}
-
 // getClock reads /_mayfly/clock, with a signed request if credentials are configured.
 func (e *endpoint) getClock(ctx context.Context) (*endpointClock, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	answer, err := e.ask(ctx, http.MethodGet, "/_mayfly/clock", nil)
+	answer, err := e.Ask(ctx, http.MethodGet, "/_mayfly/clock", nil, time.Now())
 	if err != nil {
 		return nil, err
 	}

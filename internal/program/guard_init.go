@@ -52,7 +52,7 @@ func (c guardInitCommand) Run(ctx context.Context, s streams) error {
 	}
 	p := newProgress(s.err)
 	report, err := guard.Init(ctx, guard.InitOptions{
-		DB: e.dynamodb(), Table: c.Table, Attribute: c.Attribute, Version: c.Version, IndexName: c.Index, Key: c.Key, Granularity: c.Granularity, Shards: c.Shards,
+		DB: e.DynamoDB(), Table: c.Table, Attribute: c.Attribute, Version: c.Version, IndexName: c.Index, Key: c.Key, Granularity: c.Granularity, Shards: c.Shards,
 		Segments: c.Segments, MaxRCU: c.MaxRCU, MaxWCU: c.MaxWCU, DryRun: c.DryRun, Tables: tables, Logger: c.logger(s.err),
 	}, func(done, total int64) {
 		p.show(done, total, fmt.Sprintf("%d of about %d items", done, max(total, done)))

@@ -68,7 +68,7 @@ func (c guardProxyCommand) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	o := strict.ProxyOptions{Rules: rules, Endpoint: url, Region: e.config.Region, Credentials: e.config.Credentials, BodyBudget: int64(c.BodyBudget), TLS: e.tls(), Logger: c.logger(s.err)}
+	o := strict.ProxyOptions{Rules: rules, Endpoint: url, Region: e.Config.Region, Credentials: e.Config.Credentials, BodyBudget: int64(c.BodyBudget), TLS: e.tls(), Logger: c.logger(s.err)}
 	if c.AccessKey != "" {
 		o.Clients = []strict.Credential{{AccessKey: c.AccessKey, SecretKey: c.SecretKey}}
 	}
@@ -113,12 +113,12 @@ func (c guardProxyCommand) check() (strict.Rules, error) {
 
 // resolved returns the endpoint's URL, also for Amazon's service.
 func (e *endpoint) resolved(ctx context.Context) (string, error) {
-	if !e.isAWS() {
-		return e.url, nil
+	if !e.IsAWS() {
+		return e.URL, nil
 	}
-	to, err := dynamodb.NewDefaultEndpointResolverV2().ResolveEndpoint(ctx, dynamodb.EndpointParameters{Region: &e.config.Region})
+	to, err := dynamodb.NewDefaultEndpointResolverV2().ResolveEndpoint(ctx, dynamodb.EndpointParameters{Region: &e.Config.Region})
 	if err != nil {
-		return "", fmt.Errorf("find the endpoint of region %s: %w", e.config.Region, err)
+		return "", fmt.Errorf("find the endpoint of region %s: %w", e.Config.Region, err)
 	}
 	return to.URI.String(), nil
 }
@@ -133,14 +133,14 @@ func (e *endpoint) checkSkew(ctx context.Context, url string, most time.Duration
 		return err
 	}
 	before := time.Now()
-	answer, err := e.httpClient().Do(r)
+	answer, err := e.Config.HTTPClient.Do(r)
 	switch {
 	case errors.Is(err, context.Canceled):
 		return errors.New("interrupted")
 	case errors.Is(err, context.DeadlineExceeded):
 		return &advised{error: fmt.Errorf("%s does not answer", e.name()), next: "check that it runs, and its address", exit: exitUnavailable}
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return &advised{error: fmt.Errorf("nothing listens at %s", e.url), next: "start it, or set --endpoint to its address", exit: exitUnavailable}
+		return &advised{error: fmt.Errorf("nothing listens at %s", e.URL), next: "start it, or set --endpoint to its address", exit: exitUnavailable}
 	case err != nil:
 		return &advised{error: reasonOf(err), next: "check that the endpoint runs, and its address", exit: exitUnavailable}
 	}
@@ -180,7 +180,7 @@ func (e *endpoint) describeRules(ctx context.Context, rules strict.Rules) (lines
 
 // ttlOf returns a table's TTL attribute, or nothing if TTL is off.
 func (e *endpoint) ttlOf(ctx context.Context, table string) (string, error) {
-	out, err := e.dynamodb().DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &table})
+	out, err := e.DynamoDB().DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &table})
 	switch {
 	case answered(err, "ResourceNotFoundException"):
 		return "", &advised{error: e.advise(err), next: fmt.Sprintf("create the table first, or name its TTL attribute: --table %s=ATTRIBUTE", table), exit: exitTable}

@@ -143,7 +143,7 @@ func (c guardRunCommand) check() error {
 // options returns the options that all tables share.
 func (c guardRunCommand) options(e *endpoint) guard.Options {
 	o := guard.Options{
-		DB: e.dynamodb(), Streams: e.streams(), Attribute: c.Attribute, Version: c.Version, IndexName: c.Index, Granularity: c.Granularity, Shards: c.Shards, Period: c.Period,
+		DB: e.DynamoDB(), Streams: e.Streams(), Attribute: c.Attribute, Version: c.Version, IndexName: c.Index, Granularity: c.Granularity, Shards: c.Shards, Period: c.Period,
 		Partitions: c.Partitions, Segments: c.Segments, MaxRCU: c.MaxRCU, MaxWCU: c.MaxWCU, Concurrency: c.Concurrency, Batch: int(c.Batch), DryRun: c.DryRun, Mark: c.Mark, Role: c.SchedulerRole, DeadLetters: c.SchedulerQueue,
 		MaxSkew: c.MaxSkew, LocalClock: c.localClock(), Lease: c.Lease, AuditEvery: c.AuditEvery, Owner: c.worker(), Alone: c.Alone,
 	}
@@ -191,7 +191,7 @@ func (c guardRunCommand) guard(ctx context.Context, s streams, bar *sharedBar, e
 		if err != nil {
 			return nil, err
 		}
-		base.Scheduler = at.scheduler()
+		base.Scheduler = at.Scheduler()
 	}
 	lines := &guardLines{out: s.out, json: c.JSON}
 	progress := &guardProgress{lines: lines, log: base.Logger, bar: bar, now: time.Now}

@@ -46,7 +46,7 @@ func (c guardStatusCommand) Run(ctx context.Context, s streams) (err error) {
 	if err != nil {
 		return err
 	}
-	o := guard.Options{DB: e.dynamodb(), Table: c.Table, Attribute: c.Attribute, IndexName: c.Index, Shards: c.Shards, MaxSkew: time.Hour, LocalClock: c.localClock()}
+	o := guard.Options{DB: e.DynamoDB(), Table: c.Table, Attribute: c.Attribute, IndexName: c.Index, Shards: c.Shards, MaxSkew: time.Hour, LocalClock: c.localClock()}
 	o.Tables = guard.Tables{Leases: c.LeasesTable, Deadlines: c.DeadlinesTable}
 	if c.Minutes < 0 || c.Minutes > guard.LookMinutes {
 		return misused(fmt.Errorf("--minutes %d is not between 0 and %d", c.Minutes, guard.LookMinutes), "for example --minutes 10")

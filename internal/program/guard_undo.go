@@ -58,7 +58,7 @@ func (c guardUndoCommand) Run(ctx context.Context, s streams) error {
 		return misused(err, "mayfly guard undo --help")
 	}
 	p := newProgress(s.err)
-	o.DB, o.Logger = e.dynamodb(), c.logger(s.err)
+	o.DB, o.Logger = e.DynamoDB(), c.logger(s.err)
 	if c.DryRun {
 		o.Found = c.lister(s, p)
 	}

@@ -11,7 +11,7 @@ import (
 // lambdaClient calls the Lambda API for event source mappings.
 type lambdaClient struct{ *mappings.Client }
 
-func (e *endpoint) lambda() *lambdaClient { return &lambdaClient{mappings.New(e.scheduler())} }
+func (e *endpoint) lambda() *lambdaClient { return &lambdaClient{mappings.New(e.Scheduler())} }
 
 func (c *lambdaClient) create(ctx context.Context, m *mapping) (*mapping, error) {
 	out := &mapping{}

@@ -25,6 +25,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mayflydb/mayfly/internal/front/sigv4"
+	"github.com/mayflydb/mayfly/internal/sdk"
 	"github.com/mayflydb/mayfly/internal/sdk/mappings"
 )
 
@@ -93,15 +94,15 @@ func (s *lambdaServer) take() []lambdaRequest {
 // lambdaClients returns an endpoint with our client, and the SDK's client for the same
 // configuration.
 func lambdaClients(url string, attempts int) (*endpoint, *lambda.Client) {
-	e := &endpoint{url: url, config: aws.Config{
+	e := &endpoint{Endpoint: sdk.Endpoint{URL: url, Config: aws.Config{
 		Region: "eu-west-1", Credentials: credentials.NewStaticCredentialsProvider("AKID", "secret", "token"),
 		Retryer: func() aws.Retryer {
 			return retry.NewStandard(func(o *retry.StandardOptions) {
 				o.MaxAttempts, o.Backoff = attempts, retry.BackoffDelayerFunc(func(int, error) (time.Duration, error) { return 0, nil })
 			})
 		},
-	}}
-	return e, lambda.NewFromConfig(e.config, func(o *lambda.Options) { o.BaseEndpoint = e.base() })
+	}}}
+	return e, lambda.NewFromConfig(e.Config, func(o *lambda.Options) { o.BaseEndpoint = e.Base() })
 }
 
 // lambdaCalls has the same call for both clients.
@@ -432,7 +433,7 @@ func TestLambdaRefuses(t *testing.T) {
 	if _, ok := errors.AsType[*http.MaxBytesError](err); !ok {
 		t.Error(err)
 	}
-	e.config.Region = "evil.example/"
+	e.Config.Region = "evil.example/"
 	if _, err := e.lambda().get(t.Context(), "u-1"); err == nil || !strings.Contains(err.Error(), `invalid region "evil.example/"`) {
 		t.Error(err)
 	}
@@ -460,7 +461,7 @@ func TestLambdaEndpointsAreTheSDKs(t *testing.T) {
 					return nil, errSeen
 				})
 				_, sdkError := lambda.NewFromConfig(c, func(o *lambda.Options) { o.BaseEndpoint = nil }).GetEventSourceMapping(t.Context(), &lambda.GetEventSourceMappingInput{UUID: aws.String("u-1")})
-				_, err = (&endpoint{config: c}).lambda().get(t.Context(), "u-1")
+				_, err = (&endpoint{Endpoint: sdk.Endpoint{Config: c}}).lambda().get(t.Context(), "u-1")
 				if !errors.Is(err, errSeen) && !errors.Is(sdkError, errSeen) {
 					if len(urls) != 0 || !strings.Contains(sdkError.Error(), "endpoint rule error") || !strings.Contains(err.Error(), "endpoint rule error") {
 						t.Errorf("%s: %v; the SDK's client: %v", region, err, sdkError)

@@ -81,7 +81,7 @@ func (f endpointFlags) lifecycles(ctx context.Context) (*endpoint, *lifecycle.Li
 	if err != nil {
 		return nil, nil, err
 	}
-	l, err := lifecycle.New(lifecycle.Options{DB: e.dynamodb(), Now: func() time.Time { return e.now(ctx) }, Unmapped: true})
+	l, err := lifecycle.New(lifecycle.Options{DB: e.DynamoDB(), Now: func() time.Time { return e.now(ctx) }, Unmapped: true})
 	return e, l, err
 }
 

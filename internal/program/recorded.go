@@ -96,7 +96,7 @@ func lastPart(arn string) string {
 
 // eachRecorded passes each recorded delivery to a target, or to all targets, to do.
 func (e *endpoint) eachRecorded(ctx context.Context, arn string, do func(recordedDelivery)) error {
-	db, name := e.dynamodb(), aws.String(resolve.RecordedTable)
+	db, name := e.DynamoDB(), aws.String(resolve.RecordedTable)
 	for from := map[string]types.AttributeValue(nil); ; {
 		var items []map[string]types.AttributeValue
 		var err error

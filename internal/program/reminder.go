@@ -49,7 +49,7 @@ func (c reminderListCommand) Run(ctx context.Context, s streams) error {
 	next := firstRows[reminder.Reminder]{limit: c.Limit, before: func(a, b *reminder.Reminder) bool {
 		return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Key, b.Key)) < 0
 	}}
-	err = reminder.Each(ctx, e.dynamodb(), c.Rule, func(r reminder.Reminder) error {
+	err = reminder.Each(ctx, e.DynamoDB(), c.Rule, func(r reminder.Reminder) error {
 		next.add(r)
 		return nil
 	})

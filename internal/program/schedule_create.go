@@ -83,7 +83,7 @@ func (c scheduleCreateCommand) Run(ctx context.Context, s streams) error {
 
 // put creates or replaces the schedule.
 func (c scheduleCreateCommand) put(ctx context.Context, e *endpoint, document *scheduleDocument) (done string, err error) {
-	client := e.scheduler()
+	client := e.Scheduler()
 	created, err := client.CreateSchedule(ctx, document.createInput(), withCatchUp(c.CatchUp))
 	if err == nil {
 		document.Arn = aws.ToString(created.ScheduleArn)
@@ -140,7 +140,7 @@ func whenText(at, now time.Time) string {
 
 // document returns the schedule of the flags.
 func (c scheduleCreateCommand) document(ctx context.Context, e *endpoint) (*scheduleDocument, error) {
-	if c.CatchUp != "" && e.isAWS() {
+	if c.CatchUp != "" && e.IsAWS() {
 		return nil, advise(errors.New("--catch-up is an extension of mayfly; Amazon's service does not have it"), "drop it; Amazon's service always fires the last missed occurrence")
 	}
 	target, err := c.target(e)
@@ -148,7 +148,7 @@ func (c scheduleCreateCommand) document(ctx context.Context, e *endpoint) (*sche
 		return nil, err
 	}
 	exact := c.At != "" && e.isMayfly(ctx) // only --at depends on it
-	w, err := c.read(func() time.Time { return e.now(ctx) }, !e.isAWS(), exact)
+	w, err := c.read(func() time.Time { return e.now(ctx) }, !e.IsAWS(), exact)
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +180,7 @@ func (c scheduleCreateCommand) document(ctx context.Context, e *endpoint) (*sche
 func (c scheduleCreateCommand) target(e *endpoint) (*types.Target, error) {
 	t := &types.Target{Arn: &c.Target, RoleArn: &c.Role}
 	if c.Role == "" {
-		if e.isAWS() {
+		if e.IsAWS() {
 			return nil, misused(errors.New("a role is missing: Amazon assumes it to call the target"), "set --role")
 		}
 		t.RoleArn = aws.String(roleAnywhere)

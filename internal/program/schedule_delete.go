@@ -104,7 +104,7 @@ func (c scheduleDeleteCommand) print(s streams, deleted int) error {
 // delete deletes schedules and returns the first failure. A missing schedule is one only if the
 // user named it.
 func (c scheduleDeleteCommand) delete(ctx context.Context, e *endpoint, names []scheduleName) (deleted int, err error) {
-	client := e.scheduler()
+	client := e.Scheduler()
 	failed := inParallel(parallelMax, names, func(n scheduleName) error {
 		_, err := client.DeleteSchedule(ctx, &scheduler.DeleteScheduleInput{Name: &n.name, GroupName: &n.group})
 		return err

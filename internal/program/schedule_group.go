@@ -48,7 +48,7 @@ func (c scheduleGroupCreateCommand) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	if c.CatchUp != "" && e.isAWS() {
+	if c.CatchUp != "" && e.IsAWS() {
 		return advise(errors.New("--catch-up is an extension of mayfly; Amazon's service does not have it"), "drop it; Amazon's service always fires the last missed occurrence")
 	}
 	var tags []types.Tag
@@ -58,7 +58,7 @@ func (c scheduleGroupCreateCommand) Run(ctx context.Context, s streams) error {
 	if c.CatchUp != "" {
 		tags = append(tags, types.Tag{Key: aws.String(tagCatchUp), Value: &c.CatchUp})
 	}
-	created, err := e.scheduler().CreateScheduleGroup(ctx, &scheduler.CreateScheduleGroupInput{Name: &c.Name, Tags: tags})
+	created, err := e.Scheduler().CreateScheduleGroup(ctx, &scheduler.CreateScheduleGroupInput{Name: &c.Name, Tags: tags})
 	if err != nil {
 		return e.advise(err)
 	}
@@ -92,7 +92,7 @@ func (c scheduleGroupListCommand) Run(ctx context.Context, s streams) error {
 		in.NamePrefix = &c.Prefix
 	}
 	shown := listing{table: table{heading: []string{"Name", "State", "Created (UTC)"}}, json: c.JSON}
-	for pages := scheduler.NewListScheduleGroupsPaginator(e.scheduler(), in); pages.HasMorePages(); {
+	for pages := scheduler.NewListScheduleGroupsPaginator(e.Scheduler(), in); pages.HasMorePages(); {
 		out, err := pages.NextPage(ctx)
 		if err != nil {
 			return e.advise(err)
@@ -133,7 +133,7 @@ func (c scheduleGroupDeleteCommand) Run(ctx context.Context, s streams) error {
 	if err := confirm(s, c.Yes, "delete the group "+c.Name+" and all its schedules"); err != nil {
 		return err
 	}
-	if _, err := e.scheduler().DeleteScheduleGroup(ctx, &scheduler.DeleteScheduleGroupInput{Name: &c.Name}); err != nil {
+	if _, err := e.Scheduler().DeleteScheduleGroup(ctx, &scheduler.DeleteScheduleGroupInput{Name: &c.Name}); err != nil {
 		if answered(err, "ResourceNotFoundException") {
 			return advise(e.advise(err), "mayfly schedule group list")
 		}

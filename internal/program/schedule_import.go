@@ -76,7 +76,7 @@ func (c scheduleImportCommand) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	i := &importer{
-		command: c, endpoint: e, client: e.scheduler(), now: time.Now, seed: maphash.MakeSeed(), seen: map[uint64]int{}, groups: map[string]error{},
+		command: c, endpoint: e, client: e.Scheduler(), now: time.Now, seed: maphash.MakeSeed(), seen: map[uint64]int{}, groups: map[string]error{},
 		report: importReport{counts: map[string]int{}},
 	}
 	if !c.DryRun {

@@ -104,7 +104,7 @@ func (e *endpoint) eachPage(ctx context.Context, asked schedulesAsked, do func([
 	if asked.prefix != "" {
 		in.NamePrefix = &asked.prefix
 	}
-	for pages := scheduler.NewListSchedulesPaginator(e.scheduler(), in); pages.HasMorePages(); {
+	for pages := scheduler.NewListSchedulesPaginator(e.Scheduler(), in); pages.HasMorePages(); {
 		out, err := pages.NextPage(ctx)
 		if err != nil {
 			return e.adviseSchedule(err, asked.group)
@@ -131,7 +131,7 @@ type described struct {
 
 // describe returns schedules with the times of their next firings.
 func (e *endpoint) describe(ctx context.Context, names []scheduleName, now time.Time) []described {
-	client := e.scheduler()
+	client := e.Scheduler()
 	all := inParallel(parallelMax, names, func(n scheduleName) described {
 		d, err := e.getSchedule(ctx, client, n.group, n.name)
 		if answered(err, "ResourceNotFoundException") {
@@ -162,7 +162,7 @@ func (e *endpoint) addKept(ctx context.Context, all []described) {
 			names[d.document.GroupName] = append(names[d.document.GroupName], d.document.Name)
 		}
 	}
-	db := e.dynamodb()
+	db := e.DynamoDB()
 	for group, members := range names {
 		kept, err := schedules.ReadStates(ctx, db, group, members...)
 		if err != nil {

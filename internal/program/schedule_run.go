@@ -41,7 +41,7 @@ func (c scheduleRunCommand) Run(ctx context.Context, s streams) error {
 		Description: aws.String("One firing of " + d.Name), ScheduleExpression: e.expressionNow(ctx), ScheduleExpressionTimezone: aws.String(zoneDefault),
 		State: stateEnabled, ActionAfterCompletion: string(types.ActionAfterCompletionDelete), KmsKeyArn: d.KmsKeyArn, Target: d.Target,
 	}
-	out, err := e.scheduler().CreateSchedule(ctx, once.createInput())
+	out, err := e.Scheduler().CreateSchedule(ctx, once.createInput())
 	if err != nil {
 		return e.adviseSchedule(err, c.GroupName)
 	}

@@ -45,7 +45,7 @@ func (f seriesFlags) openSeries(ctx context.Context) (*endpoint, *timeseries.Ser
 	}
 	e.widen(seriesParallel)
 	e.askClock(ctx)
-	series, err := timeseries.Open(ctx, e.dynamodb(), timeseries.Spec{Table: f.Name, Now: func() time.Time { return e.now(ctx) }})
+	series, err := timeseries.Open(ctx, e.DynamoDB(), timeseries.Spec{Table: f.Name, Now: func() time.Time { return e.now(ctx) }})
 	return e, series, e.adviseSeries(err, f.Name)
 }
 

@@ -39,7 +39,7 @@ func (c seriesArchiveCommand) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	err = to.Follow(ctx, series, Follow{
-		DB: e.dynamodb(), Streams: e.streams(), Name: c.As, Every: time.Duration(c.Every), Rows: c.Rows, Mark: c.Mark, Lease: c.Lease,
+		DB: e.DynamoDB(), Streams: e.Streams(), Name: c.As, Every: time.Duration(c.Every), Rows: c.Rows, Mark: c.Mark, Lease: c.Lease,
 		Archived: func(name string, samples int) { c.print(s, name, samples) },
 	})
 	return e.adviseArchive(err, c.Name)

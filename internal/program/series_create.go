@@ -36,7 +36,7 @@ func (c seriesCreateCommand) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	e.askClock(ctx)
-	series, err := timeseries.Create(ctx, e.dynamodb(), timeseries.Spec{
+	series, err := timeseries.Create(ctx, e.DynamoDB(), timeseries.Spec{
 		Table: c.Name, Retention: time.Duration(c.Retention), Metrics: c.Index, MetricShards: c.IndexShards, NoLatest: !c.Latest,
 		Ahead: time.Duration(c.Ahead), CacheFor: time.Duration(c.Cache), Now: func() time.Time { return e.now(ctx) },
 	})

@@ -124,7 +124,7 @@ func (b *brokerIngest) isEndpoints(err error) bool {
 // ingest runs the reader of the source's broker.
 func (b *brokerIngest) ingest(ctx context.Context) error {
 	return b.source.Ingest(ctx, b.r, Ingest{
-		DB: b.e.dynamodb(), Checkpoint: b.checkpoint, Lease: b.c.Lease, UntilCaughtUp: b.c.UntilCaughtUp, Saved: b.show, Logger: b.log,
+		DB: b.e.DynamoDB(), Checkpoint: b.checkpoint, Lease: b.c.Lease, UntilCaughtUp: b.c.UntilCaughtUp, Saved: b.show, Logger: b.log,
 		Lost: func(what string) { b.log.Error("messages are lost", "what", what) },
 	})
 }

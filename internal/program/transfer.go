@@ -44,7 +44,7 @@ func (f transferFlags) check() error {
 // side returns a table at an endpoint. rate is the limit of items a second.
 func (f transferFlags) side(e *endpoint, table string, rate float64) transfer.Side {
 	policy := retry.Policy{First: 50 * time.Millisecond, Most: 5 * time.Second, Jitter: true, For: f.Patience}
-	return transfer.Side{DB: e.dynamodb(), Table: table, Rate: transfer.NewRate(rate), Retry: policy}
+	return transfer.Side{DB: e.DynamoDB(), Table: table, Rate: transfer.NewRate(rate), Retry: policy}
 }
 
 // needObjects returns an error if a place is a bucket and this program cannot open one.

@@ -61,7 +61,7 @@ func (f endpointFlags) streamOf(ctx context.Context, table string) (string, erro
 	if err != nil {
 		return "", err
 	}
-	out, err := e.dynamodb().DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &table})
+	out, err := e.DynamoDB().DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &table})
 	if answered(err, "ResourceNotFoundException") {
 		return "", advise(fmt.Errorf("table %s not found at %s", table, e.name()), "check the name, and --endpoint and --region; aws dynamodb list-tables shows the tables")
 	}

@@ -30,7 +30,7 @@ type workFlags struct {
 // options adds the settings that all workers of an endpoint share to o: clients, clock, leases
 // and log.
 func (f workFlags) options(s streams, e *endpoint, o host.Options) host.Options {
-	o.DB, o.Streams, o.Clock, o.Region = e.dynamodb(), e.streams(), clock.New(), e.config.Region
+	o.DB, o.Streams, o.Clock, o.Region = e.DynamoDB(), e.Streams(), clock.New(), e.Config.Region
 	o.Leases, o.Logger = lease.Options{Duration: f.Lease}, f.logger(s.err)
 	return o
 }

@@ -95,13 +95,13 @@ func (c workerCommand) Run(ctx context.Context, s streams) error {
 // checkAlone returns an error for an endpoint that fires schedules itself, or would fire them days
 // late.
 func (e *endpoint) checkAlone(ctx context.Context) error {
-	if e.isAWS() {
+	if e.IsAWS() {
 		return advise(errors.New("schedules would fire days late, because Amazon removes expired items within days"), "use EventBridge Scheduler there; mayfly trigger run works with Amazon's streams")
 	}
-	if _, err := e.dynamodb().ListTables(ctx, nil); err != nil {
+	if _, err := e.DynamoDB().ListTables(ctx, nil); err != nil {
 		return e.advise(err)
 	}
-	if _, err := e.scheduler().ListScheduleGroups(ctx, &scheduler.ListScheduleGroupsInput{MaxResults: aws.Int32(1)}); err == nil {
+	if _, err := e.Scheduler().ListScheduleGroups(ctx, &scheduler.ListScheduleGroupsInput{MaxResults: aws.Int32(1)}); err == nil {
 		return advise(fmt.Errorf("%s fires schedules itself", e.name()), "use its own schedules, or start it with mayfly serve --database-only")
 	}
 	return nil
