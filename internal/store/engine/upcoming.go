@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"math/bits"
+	"runtime"
 
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
 )
@@ -73,8 +74,11 @@ func (t *Table) Upcoming(ctx context.Context, r Period) (Upcoming, error) {
 		if !counting && out.First != Never && len(out.Due) >= r.Keys {
 			break
 		}
-		if turn%upcomingTurn == 0 && ctx.Err() != nil {
-			return out, ctx.Err()
+		if turn%upcomingTurn == 0 {
+			if ctx.Err() != nil {
+				return out, ctx.Err()
+			}
+			runtime.Gosched() // expirations that are due go first
 		}
 		if counting {
 			out.Read++
