@@ -49,8 +49,8 @@ type ServerOptions struct {
 	// Local does without -sharedDb. An access key then has letters, digits, "-" and "_". In a
 	// directory, each database has a subdirectory KEY_REGION. The endpoints below /_mayfly/clock move
 	// the clocks of all. /readyz, and /metrics without a key, show only a database without data. The
-	// Console asks for an access key, and shows its data in us-east-1. It cannot be used with
-	// Credentials. Default: all requests see the same data.
+	// Console asks for an access key, and shows its data in us-east-1; it shows another region to those
+	// who enter KEY/REGION. It cannot be used with Credentials. Default: all requests see the same data.
 	Separate bool
 
 	// AuthForm refuses requests whose authentication lacks a part, as AWS does before it checks the
@@ -212,7 +212,7 @@ func askKey(next http.Handler) http.Handler {
 		key, _, _ := r.BasicAuth()
 		if key == "" {
 			w.Header().Set("WWW-Authenticate", `Basic realm="mayfly: an access key as the user name", charset="UTF-8"`)
-			http.Error(w, "This server keeps the data of each access key apart: enter an access key as the user name. Any password will do.", http.StatusUnauthorized)
+			http.Error(w, "This server keeps the data of each access key and region apart. As the user name, enter an access key, or KEY/REGION for another region than us-east-1. Any password will do.", http.StatusUnauthorized)
 			return
 		}
 		r = r.WithContext(r.Context()) // a copy

@@ -14,6 +14,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -81,10 +82,13 @@ func Handler(o Options) http.Handler {
 	})
 }
 
+// regionDefault is the region unless a visitor names another.
+const regionDefault = "us-east-1"
+
 // New returns a handler for the pages of a server in this process, which answers requests with api.
 // The caller decides which web pages may use it.
 func New(api http.Handler) http.Handler {
-	p := newPages(Options{Config: aws.Config{Region: "us-east-1"}, URL: "http://localhost"})
+	p := newPages(Options{Config: aws.Config{Region: regionDefault}, URL: "http://localhost"})
 	p.api = api
 	return p
 }
@@ -130,6 +134,9 @@ var (
 	errPassword = &pageError{http.StatusUnauthorized, "Enter the password that mayfly console printed when it started, with any user name."}
 )
 
+// errRegion refuses KEY/REGION with a region that cannot exist.
+var errRegion = &pageError{http.StatusUnauthorized, "Enter as the user an access key, or KEY/REGION with a region such as eu-west-1."}
+
 // errPlainPassword refuses a password that others on the network could read.
 var errPlainPassword = &pageError{http.StatusForbidden, "A password is accepted over TLS or from this machine only: others on the network could read it. Serve TLS, or open the page on the machine of the server."}
 
@@ -165,6 +172,9 @@ func (p *pages) visit(r *http.Request) (*visit, error) {
 	}
 	v := &visit{pages: p, r: r, endpoint: p.endpoint(user, password), token: p.tokenOf(user, password)}
 	if p.api != nil {
+		if strings.Trim(v.config.Region, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || v.config.Region == "" {
+			return nil, errRegion // the server would take it for its standard region
+		}
 		v.config.HTTPClient, v.visible = inProcess{p.api, r.RemoteAddr, r.TLS}, addressOf(r, p.URL)
 	}
 	return v, nil

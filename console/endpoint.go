@@ -33,9 +33,13 @@ type endpoint struct {
 }
 
 // endpoint returns the endpoint for calls with an access key. Without a key, the calls use the
-// credentials of the options, or made-up ones, which a server without keys accepts.
+// credentials of the options, or made-up ones, which a server without keys accepts. A server of this
+// process may keep regions apart: KEY/REGION is a key with a region.
 func (p *pages) endpoint(key, secret string) *endpoint {
 	e := &endpoint{p.Config.Copy(), p.URL, p.URL, p.machine}
+	if name, region, found := strings.Cut(key, "/"); found && p.api != nil {
+		key, e.config.Region = name, region
+	}
 	switch {
 	case key != "" && secret != "": // the SDK signs with no empty one
 		e.config.Credentials = credentials.NewStaticCredentialsProvider(key, secret, "")

@@ -242,6 +242,9 @@ func (e *endpoint) name() string {
 	if e.isAWS() {
 		return "Amazon DynamoDB in " + e.config.Region
 	}
+	if e.config.Region != regionDefault {
+		return e.visible + " in " + e.config.Region
+	}
 	return e.visible
 }
 

@@ -144,39 +144,52 @@ func TestConsoleOfNothing(t *testing.T) {
 	}
 }
 
-// A server that keeps the data of access keys apart asks for one, and its pages show the data of that
-// key.
+// A server that keeps the data of access keys and regions apart asks for a key, and its pages show
+// the data of that key and region.
 func TestConsoleOfSeparateData(t *testing.T) {
 	server, err := startServer(t.TempDir(), nil, "--separate")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer server.kill()
-	status, text, err := exchange(http.MethodPost, server.url, `{"TableName":"orders","AttributeDefinitions":[{"AttributeName":"id","AttributeType":"S"}],`+
-		`"KeySchema":[{"AttributeName":"id","KeyType":"HASH"}],"BillingMode":"PAY_PER_REQUEST"}`,
-		"Content-Type:application/x-amz-json-1.0", "X-Amz-Target:DynamoDB_20120810.CreateTable",
-		"Authorization:AWS4-HMAC-SHA256 Credential=bob/20300101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0")
-	if err != nil || status != http.StatusOK {
-		t.Fatal(status, text, err)
+	for table, region := range map[string]string{"orders": "us-east-1", "carts": "eu-west-1"} {
+		status, text, err := exchange(http.MethodPost, server.url, `{"TableName":"`+table+`","AttributeDefinitions":[{"AttributeName":"id","AttributeType":"S"}],`+
+			`"KeySchema":[{"AttributeName":"id","KeyType":"HASH"}],"BillingMode":"PAY_PER_REQUEST"}`,
+			"Content-Type:application/x-amz-json-1.0", "X-Amz-Target:DynamoDB_20120810.CreateTable",
+			"Authorization:AWS4-HMAC-SHA256 Credential=bob/20300101/"+region+"/dynamodb/aws4_request, SignedHeaders=host, Signature=0")
+		if err != nil || status != http.StatusOK {
+			t.Fatal(status, text, err)
+		}
 	}
 	at, err := url.Parse(server.url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{"/_mayfly/", "/_mayfly/console/tables"} {
-		if status, text := visitConsole(t, at, nil, path); status != http.StatusUnauthorized || !strings.Contains(text, "enter an access key as the user name") {
+		if status, text := visitConsole(t, at, nil, path); status != http.StatusUnauthorized || !strings.Contains(text, "enter an access key, or KEY/REGION") {
 			t.Errorf("%s without a key: %d %s", path, status, text)
 		}
 	}
 	for _, c := range []struct {
 		user *url.Userinfo
-		sees bool
-	}{{url.User("bob"), true}, {url.UserPassword("bob", "any"), true}, {url.UserPassword("ann", "any"), false}} {
-		if status, text := visitConsole(t, at, c.user, "/_mayfly/console/tables"); status != http.StatusOK || strings.Contains(text, "orders") != c.sees {
-			t.Errorf("%v: %d, sees the table of bob: %v", c.user, status, strings.Contains(text, "orders"))
+		sees string
+	}{
+		{url.User("bob"), "orders"}, {url.UserPassword("bob", "any"), "orders"}, {url.User("bob/us-east-1"), "orders"},
+		{url.User("bob/eu-west-1"), "carts"}, {url.UserPassword("ann", "any"), ""}, {url.User("ann/eu-west-1"), ""},
+	} {
+		status, text := visitConsole(t, at, c.user, "/_mayfly/console/tables")
+		for _, table := range []string{"orders", "carts"} {
+			if status != http.StatusOK || strings.Contains(text, table) != (c.sees == table) {
+				t.Errorf("%v: %d, sees the table %s: %v", c.user, status, table, strings.Contains(text, table))
+			}
 		}
 		if status, text := visitConsole(t, at, c.user, "/_mayfly/"); status != http.StatusOK {
 			t.Errorf("%v: /_mayfly/ is %d %s", c.user, status, text)
+		}
+	}
+	for _, user := range []string{"bob/", "bob/EU", "bob/../x", "bob/a b"} { // the server would take such a region for us-east-1
+		if status, text := visitConsole(t, at, url.User(user), "/_mayfly/console/tables"); status != http.StatusUnauthorized || !strings.Contains(text, "KEY/REGION with a region") {
+			t.Errorf("%s: %d %s", user, status, text)
 		}
 	}
 }
