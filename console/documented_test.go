@@ -29,7 +29,7 @@ func TestDocumentedLimits(t *testing.T) {
 		fmt.Sprintf("| timeline | %d bars and %d listed items;", timelineSteps, timelineKeys),
 		fmt.Sprintf("| deadlines and TTL values read by a Scan | %s items, %s read units or %.0f s |", grouped(scanMost), grouped(scanUnits), scanFor.Seconds()),
 		fmt.Sprintf("| PartiQL | %s characters, %d items on a page |", grouped(statementMost), pageDefault),
-		fmt.Sprintf("| stream | %d open shards, %d records of each in a second; the page keeps the newest 500 records |", shardsMost, recordsMost),
+		fmt.Sprintf("| stream | %d open shards, %d records of each in a second; the page shows the newest %d of a second, counts the others, and keeps 500 |", shardsMost, recordsMost, rowsMost),
 		fmt.Sprintf("| reminders | the next %d of %s read |", remindersShown, grouped(remindersRead)),
 		fmt.Sprintf("| lifecycles | %d entities listed, %s counted |", entitiesShown, grouped(entitiesRead)),
 		fmt.Sprintf("| live pages at the same time | %d;", liveMost),

@@ -47,7 +47,7 @@ const (
 	nextSteps = int(nextFor/nextStep) + 1 // the first one has begun
 	askMost   = 30 * time.Second          // the deadlines of the next hour are counted at least so often,
 	askLeast  = time.Second               // at most so often,
-	askShare  = 50                        // and otherwise for one part of the time in so many
+	askShare  = 200                       // and otherwise for one part of the time in so many
 )
 
 // present is the state of a followed page: recent expirations, upcoming deadlines, last metrics.

@@ -10,7 +10,6 @@ import (
 	"sort"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
@@ -46,7 +45,7 @@ func showStream(ctx context.Context, v *visit) (*page, error) {
 			el("button", words("Follow")),
 		),
 		el("p", has("id", "position"), words("Connecting…")),
-		el("div", has("class", "scroll stacked"), has("tabindex", "0"), has("role", "region"), has("aria-label", "Records"), el("table", has("class", "list"), has("data-rows"),
+		el("div", has("class", "scroll stacked"), has("tabindex", "0"), has("role", "region"), has("aria-label", "Records"), el("table", has("class", "list steady"), has("data-rows"),
 			el("thead", el("tr", mapped(recordHeads, func(head string) node { return el("th", has("scope", "col"), words(head)) }))),
 			el("tbody", has("id", "records"), has("aria-live", "off"), optional(f.get("from") == "oldest", has("data-fresh"))), // each connection begins anew
 		)),
@@ -74,7 +73,7 @@ const (
 	shardsMost  = 100 // read at once: a page is not a consumer
 	recordsMost = 500 // of a shard in one turn
 	rowsFirst   = 500 // that a page shows of its first turn: all that it keeps
-	rowsMost    = 50  // and of each later one: more would stop the browser for longer than a visitor accepts
+	rowsMost    = 20  // and of each later one: more would take time from other work, and cannot be read
 )
 
 // followStream sends the records of a stream.
@@ -227,7 +226,7 @@ func (s *tail) read(ctx context.Context, t *table, keep recordFilter) ([]node, e
 		case len(rows) == most:
 			left++
 		default:
-			rows = append(rows, one.row())
+			rows = append(rows, one.row(t))
 		}
 	}
 	s.shown += int64(len(rows))
@@ -246,24 +245,19 @@ func newer(a, b *streamtypes.StreamRecord) int {
 	return cmp.Or(aws.ToTime(a.ApproximateCreationDateTime).Compare(aws.ToTime(b.ApproximateCreationDateTime)), cmp.Compare(len(x), len(y)), cmp.Compare(x, y))
 }
 
-// record is a stream record.
+// record is a stream record. Its images are read when it is shown: most records of a fast stream
+// are not.
 type record struct {
-	event    string
-	expired  bool
-	key      string
-	path     string // of the item's page
-	old, new attr.Item
-	at       time.Time
-	sequence string
+	*streamtypes.StreamRecord
+	event   string
+	expired bool
+	item    attr.Item // the key
+	key     string    // as text
 }
 
 func readRecord(r streamtypes.Record, t *table) record {
-	one := record{event: string(r.EventName), at: aws.ToTime(r.Dynamodb.ApproximateCreationDateTime), sequence: aws.ToString(r.Dynamodb.SequenceNumber)}
-	one.expired = consume.Expired(&r, t.ttl, "")
-	key := fromStream(r.Dynamodb.Keys)
-	one.key = clip(keyText(key, t.keys()), 2*cellMost)
-	one.path = t.itemPath(keyJSON(key, t.keys()))
-	one.old, one.new = fromStream(r.Dynamodb.OldImage), fromStream(r.Dynamodb.NewImage)
+	one := record{StreamRecord: r.Dynamodb, event: string(r.EventName), expired: consume.Expired(&r, t.ttl, ""), item: fromStream(r.Dynamodb.Keys)}
+	one.key = clip(keyText(one.item, t.keys()), 2*cellMost)
 	return one
 }
 
@@ -279,17 +273,17 @@ func (f recordFilter) accepts(r record) bool {
 }
 
 // row returns the row of a record.
-func (r record) row() node {
+func (r record) row(t *table) node {
 	event := node(words(r.event))
 	if r.expired {
 		event = group{event, el("span", has("class", "expiration"), words(" by its deadline"))}
 	}
 	return el("tr", optional(r.expired, has("class", "expired")),
 		el("td", event),
-		el("td", el("a", has("href", r.path), words(r.key))),
-		el("td", difference(r.old, r.new)),
-		el("td", instant(r.at)),
-		el("td", el("code", words(r.sequence))),
+		el("td", el("a", has("href", t.itemPath(keyJSON(r.item, t.keys()))), words(r.key))),
+		el("td", difference(fromStream(r.OldImage), fromStream(r.NewImage))),
+		el("td", instant(aws.ToTime(r.ApproximateCreationDateTime))),
+		el("td", el("code", words(aws.ToString(r.SequenceNumber)))),
 	)
 }
 
