@@ -26,8 +26,8 @@ type live struct {
 	shown map[string]string // the contents of elements by their ids
 }
 
-// replace sends the new contents of an element. It sends nothing if the page has them already: the
-// page keeps what a visitor has chosen there, and screen readers announce only what is new.
+// replace sends the new contents of an element. It sends nothing if the page has them already. So
+// the visitor's choices there stay, and screen readers announce only changes.
 func (l *live) replace(id string, contents ...node) error {
 	text := htmlOf(contents)
 	if was, ok := l.shown[id]; ok && was == text {

@@ -103,7 +103,7 @@ func plainList(d *json.Decoder, depth int) (types.AttributeValue, error) {
 	return &types.AttributeValueMemberL{Value: list}, err
 }
 
-// typedMembers gives the members of a map the types of the map that it replaces.
+// typedMembers restores the types of a map's members from was, the map that it replaces.
 func typedMembers(m, was attr.Item) (err error) {
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		if m[name], err = typed(m[name], was[name]); err != nil {
@@ -195,9 +195,9 @@ func elementsOf[V types.AttributeValue](list []types.AttributeValue) (all []V, o
 // errElements is the refusal of a list that may have lost the types of its elements.
 var errElements = errors.New("is a list with sets or binary values, and it is not clear which of its elements are those now: plain JSON has no types for them. Write this change as DynamoDB JSON")
 
-// typedElements gives the elements of a list the types of the list that it replaces. An element has
-// no name, so its type is known only if it is unchanged, wherever it stands now, or if it is the only
-// one that has changed, at its place.
+// typedElements restores the types of a list's elements from was, the list that it replaces. An
+// element has no name, so its type is known only if it is unchanged, wherever it stands now, or if
+// it is the only one that has changed, at its place.
 func typedElements(list, was []types.AttributeValue) error {
 	if !slices.ContainsFunc(was, isHidden) {
 		for i := range min(len(list), len(was)) { // numbers that are no JSON

@@ -68,8 +68,8 @@ func (x *expressions) renew(name string, at, now time.Time, by time.Duration) {
 	x.update = "SET " + x.name(name) + " = " + x.name(name) + " + " + x.value(attr.Int(int64(by/time.Second)))
 }
 
-// difference returns the update that makes an item out of another with the same key. Its condition
-// compares exactly what it changes, so that changes of others to other attributes stay.
+// difference returns the update that turns an item into another with the same key. It compares and
+// writes only the attributes that differ, so another client's changes to the rest are kept.
 func (t *table) difference(item, was attr.Item, documents bool) *expressions {
 	x := newExpressions()
 	x.condition = "attribute_exists(" + x.name(t.keys()[0]) + ")"
