@@ -1,9 +1,15 @@
 package console_test
 
 import (
+	"context"
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/mayflydb/mayfly/internal/testkit/chrome"
 )
@@ -27,6 +33,12 @@ func TestBrowserNow(t *testing.T) {
 				alarm(t, w, tab, "alarm-"+view.Name)
 				covered(t, w, tab)
 			})
+		}
+	})
+	t.Run("backlog", func(t *testing.T) {
+		w := worlds["mayfly"](t)
+		for _, view := range w.views() {
+			t.Run(view.Name, func(t *testing.T) { backlog(t, w, b.Open(t, view), "flood-"+view.Name) })
 		}
 	})
 	t.Run("expirations", func(t *testing.T) {
@@ -123,4 +135,37 @@ func expirations(t *testing.T, w *world, tab *chrome.Tab, table string) {
 	tab.Picture("expirations")
 	chrome.Eval[bool](tab, `(document.querySelector("#lateness").scrollIntoView(), true)`)
 	tab.Picture("lateness")
+}
+
+// backlog writes items whose deadlines have passed, faster than they are removed, until the page
+// shows that. Then they are removed.
+func backlog(t *testing.T, w *world, tab *chrome.Tab, table string) {
+	w.newTable(t, table)
+	tab.Go(w.pages)
+	card := `Number([...document.querySelectorAll("#cards .card")].find(e => e.innerText.includes("due and not yet removed")).querySelector(".big").innerText.replaceAll(",", ""))`
+	tab.Wait(`document.querySelectorAll("#cards .card").length === 5`)
+	ctx, stop := context.WithCancel(t.Context())
+	var writers errgroup.Group
+	passed := &types.AttributeValueMemberN{Value: strconv.FormatInt(w.now().Unix()-60, 10)}
+	for i := range 4 {
+		writers.Go(func() error {
+			for n := 0; ctx.Err() == nil; n += 25 {
+				var puts []types.WriteRequest
+				for k := range 25 {
+					puts = append(puts, types.WriteRequest{PutRequest: &types.PutRequest{Item: map[string]types.AttributeValue{"id": text(fmt.Sprint(i, "-", n+k)), "expires": passed}}})
+				}
+				if _, err := w.db.BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{table: puts}}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	tab.Wait(card + " > 0")
+	tab.Picture("backlog")
+	stop()
+	if err := writers.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	tab.Wait(card + " === 0")
 }

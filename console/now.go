@@ -52,12 +52,13 @@ const (
 
 // present is the state of a followed page: recent expirations, upcoming deadlines, last metrics.
 type present struct {
-	past    map[int64]float64 // removals per second, by the step that begins then
-	coming  []float64         // per second
-	from    time.Time         // of coming
-	until   time.Time         // coming is complete before it
-	asked   clock.Elapsed     // since coming was asked for; nil: never
-	pause   time.Duration     // until coming is asked for again
+	past    map[int64]removals // by the step that begins then
+	at      time.Time          // the end of past; zero: it has not begun
+	coming  []float64          // per second
+	from    time.Time          // of coming
+	until   time.Time          // coming is complete before it
+	asked   clock.Elapsed      // since coming was asked for; nil: never
+	pause   time.Duration      // until coming is asked for again
 	last    metrics
 	since   clock.Elapsed // since last was read
 	started distribution  // the lateness when the page was opened
@@ -85,7 +86,7 @@ func followNow(ctx context.Context, v *visit, l *live) error {
 			l.clock(at),
 			l.replace("alarms", alarms(m)),
 			l.replace("cards", cards(m, before, passed, p.lateness(m))),
-			l.replace("rate", p.rateChart(at.now)),
+			l.replace("rate", p.rateChart(at.now), p.countedUntil()),
 			l.replace("lateness", latenessChart(p.lateness(m))),
 			l.replace("calls", callsTable(m, before, passed)),
 		} {
@@ -106,24 +107,29 @@ const (
 // next hour.
 func (p *present) note(ctx context.Context, v *visit, m metrics, at reading) error {
 	if p.past == nil {
-		p.past, p.started = map[int64]float64{}, m.distribution(latenessMetric, nil)
-	} else if n := m.sum(deletedMetric) - p.last.sum(deletedMetric); n > 0 {
-		p.past[at.now.Truncate(pastStep).UnixMilli()] += n / pastStep.Seconds()
+		p.started = m.distribution(latenessMetric, nil)
 	}
+	// If the page is new, or the clock has jumped, the server knows the removals of each minute.
+	again := at.now.Sub(p.at) > time.Minute
+	if again {
+		p.past = map[int64]removals{}
+	} else if n := max(m.sum(deletedMetric)-p.last.sum(deletedMetric), 0); n > 0 || at.now.After(p.at) {
+		p.spread(p.at, at.now, n)
+	}
+	p.at = at.now
 	for step := range p.past {
 		if step < at.now.Add(-pastFor-time.Minute).UnixMilli() {
 			delete(p.past, step)
 		}
 	}
 	from := at.now.Truncate(nextStep) // so that bars keep their places
-	if p.asked != nil && p.asked() < p.pause && from.Equal(p.from) {
+	if !again && p.asked() < p.pause && from.Equal(p.from) {
 		return nil
 	}
-	first := p.asked == nil
 	p.asked = clock.Stopwatch()
 	p.from = from
 	q := url.Values{"from_ms": {millis(from)}, "to_ms": {millis(from.Add(time.Duration(nextSteps) * nextStep))}, "steps": {strconv.Itoa(nextSteps)}}
-	if first {
+	if again {
 		q.Set("minutes", strconv.Itoa(int(pastFor/time.Minute)))
 	}
 	text, err := v.ask(ctx, http.MethodGet, "/_mayfly/deadlines?"+q.Encode(), nil)
@@ -146,25 +152,48 @@ func (p *present) note(ctx context.Context, v *visit, m metrics, at reading) err
 		said.Counts[i] /= nextStep.Seconds()
 	}
 	p.coming, p.until = said.Counts, time.UnixMilli(said.Until)
-	for _, minute := range said.Removed { // before the page was opened, only minutes are known
-		p.spread(time.UnixMilli(minute.Minute), minute.Items, at.now)
+	for _, one := range said.Removed {
+		minute := time.UnixMilli(one.Minute)
+		end := minute.Add(time.Minute)
+		if end.After(at.now) {
+			end = at.now
+		}
+		p.spread(minute, end, one.Items)
 	}
 	return nil
 }
 
-// spread adds the removals of a minute to its steps, or to the ones that are over: the page counts
-// the present step itself.
-func (p *present) spread(begin time.Time, items float64, now time.Time) {
-	end := begin.Add(time.Minute)
-	if end.After(now) {
-		end = now.Truncate(pastStep)
+// removals are the removals of a step, or of the part of it that was seen.
+type removals struct {
+	items float64
+	seen  time.Duration
+}
+
+// rate returns the removals per second.
+func (r removals) rate() float64 { return r.items / r.seen.Seconds() }
+
+// spread adds the removals between two instants to the steps of that time. Items that expire while
+// the clock stands count as those of a second.
+func (p *present) spread(from, to time.Time, items float64) {
+	if !from.Before(to) {
+		from = to.Add(-time.Second)
 	}
-	if !end.After(begin) {
-		end = begin.Add(pastStep)
+	all := to.Sub(from)
+	for from.Before(to) {
+		step := from.Truncate(pastStep)
+		seen := min(step.Add(pastStep).Sub(from), to.Sub(from))
+		r := p.past[step.UnixMilli()]
+		p.past[step.UnixMilli()] = removals{r.items + items*seen.Seconds()/all.Seconds(), r.seen + seen}
+		from = from.Add(seen)
 	}
-	for step := begin; step.Before(end); step = step.Add(pastStep) {
-		p.past[step.UnixMilli()] += items / end.Sub(begin).Seconds()
+}
+
+// countedUntil says how far the coming deadlines are counted, unless they all are.
+func (p *present) countedUntil() node {
+	if !p.until.Before(p.from.Add(time.Duration(nextSteps) * nextStep)) {
+		return nil
 	}
+	return el("p", el("small", words("The coming deadlines are counted up to "), instant(p.until), words(": there are too many to count all.")))
 }
 
 // lateness returns the lateness of the expirations since the page was opened. If there were none,
@@ -246,8 +275,8 @@ func atMost(seconds float64) string {
 // rateChart draws the past five minutes and the next hour on one axis, with now in the middle.
 func (p *present) rateChart(now time.Time) node {
 	highest := 0.0
-	for _, n := range p.past {
-		highest = max(highest, n)
+	for _, r := range p.past {
+		highest = max(highest, r.rate())
 	}
 	for _, n := range p.coming {
 		highest = max(highest, n)
@@ -268,10 +297,10 @@ func (p *present) rateChart(now time.Time) node {
 			y := min(f.Y(scale, n), f.Bottom-1)
 			d.Rect(x0, y, max(x1-x0-0.5, 0.5), f.Bottom-y, `class="`+class+`"`, title)
 		}
-		for at, n := range p.past {
+		for at, r := range p.past {
 			ago := now.Sub(time.UnixMilli(at))
 			x := func(ago time.Duration) float64 { return middle - (middle-f.Left)*ago.Seconds()/pastFor.Seconds() }
-			bar(x(ago), min(x(ago-pastStep), middle), n, "bar past", fmt.Sprintf("%s: %.2g per second", utc(time.UnixMilli(at)), n))
+			bar(x(ago), min(x(ago-pastStep), middle), r.rate(), "bar past", fmt.Sprintf("%s: %.2g per second", utc(time.UnixMilli(at)), r.rate()))
 		}
 		for i, n := range p.coming {
 			at := p.from.Add(time.Duration(i) * nextStep)
