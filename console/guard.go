@@ -85,7 +85,7 @@ func guarded(s *guard.Status) []node {
 	if b := s.Backlog; b != nil {
 		overdue = counted(b.Items, "item")
 	}
-	u := &upcoming{from: s.At, to: s.At.Add(time.Duration(max(len(s.Upcoming), 1)) * time.Minute), counts: make([]float64, max(len(s.Upcoming), 1)), whole: true}
+	u := &upcoming{from: s.At, to: s.At.Add(time.Duration(max(len(s.Upcoming), 1)) * time.Minute), counts: make([]float64, max(len(s.Upcoming), 1))}
 	u.until = u.to
 	for i, n := range s.Upcoming {
 		u.counts[i] = math.Round(float64(n))

@@ -49,12 +49,22 @@ func showTimeline(ctx context.Context, v *visit) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
+	ranges := el("nav", has("class", "tabs"), has("aria-label", "Range"), el("ul", spanLinks(v.r, from, to, now)...))
+	found, err := t.values(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	if !v.clock(ctx).ours && v.r.FormValue("read") == "" {
+		return t.page("timeline", ranges,
+			el("p", words("This page cannot ask the endpoint for the table's deadlines. It can read a part of the table, and estimate the rest.")),
+			v.readLink("read", "Read the deadlines"), found), nil
+	}
 	u, err := v.upcoming(ctx, t, from, to, timelineSteps, timelineKeys)
 	if err != nil {
 		return nil, err
 	}
 	body := []node{
-		el("nav", has("class", "tabs"), has("aria-label", "Range"), el("ul", spanLinks(v.r, from, to, now)...)),
+		ranges,
 		el("p", has("role", "status"), u.summary()),
 		u.chart(now),
 		el("p", el("small", words("Drag over the chart to zoom in, click to list the items from an instant on."))),
@@ -82,15 +92,11 @@ func showTimeline(ctx context.Context, v *visit) (*page, error) {
 	for i, d := range due.due {
 		rows[i] = el("tr", el("td", el("a", has("href", t.itemPath(d.key)), words(clip(keyText(d.item(), t.keys()), 2*cellMost)))), el("td", until(d.at, now)), el("td", instant(d.at)))
 	}
-	found, err := t.values(ctx, v)
-	if err != nil {
-		return nil, err
-	}
 	instants := "Deadline"
 	if v.clock(ctx).ours {
 		instants = "Removed at" // later than the deadline with aws expiry
 	}
-	body = append(body, u.cliffs(t, now), found, el("h2", has("id", "items"), heading), list([]string{"Item", "Expires", instants}, rows, "No item expires in this range."))
+	body = append(body, u.cliffs(v.r, now), found, el("h2", has("id", "items"), heading), list([]string{"Item", "Expires", instants}, rows, "No item expires in this range."))
 	return t.page("timeline", body...), nil
 }
 
@@ -144,20 +150,25 @@ func spanLinks(r *http.Request, from, to, now time.Time) (links []node) {
 // summary returns the number of deadlines in the range, and whether it was counted or estimated.
 func (u *upcoming) summary() node {
 	text := counted(int64(math.Round(u.total())), "item") + " " + verb(u.total(), "expires", "expire") + " in this range"
+	estimated := u.read != nil && !u.read.whole
+	if estimated {
+		text = "About " + text
+	}
 	parts := group{words(text)}
-	switch {
-	case u.until.Before(u.to):
+	if u.until.Before(u.to) {
 		parts = append(parts, words(", counted up to "), instant(u.until))
-	case u.read > 0 && !u.whole:
-		parts = group{words("About " + text + ", estimated from the first " + grouped(u.read) + " items of the table")}
 	}
 	if u.overdue > 0 {
 		parts = append(parts, words(fmt.Sprintf("; %s expired and still there", counted(int64(math.Round(u.overdue)), "item"))))
 	}
-	if u.units > 0 {
-		parts = append(parts, words("; reading them took "+counted(int64(math.Ceil(u.units)), "read unit")))
+	parts = append(parts, words("."))
+	if u.read != nil {
+		parts = append(parts, words(" "+u.read.text()))
 	}
-	return append(parts, words("."))
+	if estimated {
+		parts = append(parts, words(" The numbers are estimates from that part."))
+	}
+	return parts
 }
 
 func verb(n float64, one, many string) string {
@@ -201,7 +212,7 @@ func (u *upcoming) chart(now time.Time) node {
 const cliffShare = 0.2
 
 // cliffs names the steps in which many items expire at once.
-func (u *upcoming) cliffs(t *table, now time.Time) node {
+func (u *upcoming) cliffs(r *http.Request, now time.Time) node {
 	total, step := u.total(), u.to.Sub(u.from)/time.Duration(len(u.counts))
 	var all []node
 	for i, c := range u.counts {
@@ -209,8 +220,9 @@ func (u *upcoming) cliffs(t *table, now time.Time) node {
 			continue
 		}
 		at := u.from.Add(time.Duration(i) * step)
+		there := url.Values{"from": {millis(at)}, "to": {millis(at.Add(step))}, "next": {""}, "at": {""}, "values": {""}}
 		all = append(all, el("li",
-			el("a", has("href", t.path("timeline")+"?"+url.Values{"from": {millis(at)}, "to": {millis(at.Add(step))}}.Encode()), words(counted(int64(math.Round(c)), "item"))),
+			el("a", has("href", urlWith(r.URL, there)), words(counted(int64(math.Round(c)), "item"))),
 			words(" within "+when.Text(step)+" from "), instant(at), words(", "), until(at, now),
 		))
 	}

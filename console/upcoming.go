@@ -13,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/work/attr"
 	"github.com/mayflydb/mayfly/internal/work/transfer"
 )
@@ -27,9 +26,7 @@ type upcoming struct {
 	last     time.Time // of the table; zero: none
 	due      []dueItem // the first of the range
 	found    []dueItem // all that a scan found in the range
-	read     int64     // items of a scan; 0: the endpoint counted
-	units    float64   // read units that the scan cost, if the endpoint says so
-	whole    bool      // the scan read the whole table
+	read     *part     // of a scan; nil: the endpoint counted
 	overdue  float64   // of a scan: expired and still there
 }
 
@@ -39,15 +36,6 @@ type dueItem struct {
 	key   string
 	at    time.Time
 }
-
-// scanMost is the most items that a page reads where the endpoint cannot count deadlines.
-const scanMost = 20_000
-
-// A page stops reading after so much, too: large items cost many calls and read units.
-const (
-	scanUnits = 2_000 // 16 MB
-	scanFor   = 10 * time.Second
-)
 
 // upcoming returns the deadlines of a table. mayfly counts them in the order of time; at other
 // endpoints a Scan of a part of the table stands for the whole.
@@ -82,7 +70,7 @@ func (v *visit) countedDeadlines(ctx context.Context, table string, from, to tim
 	if err := json.Unmarshal(text, &said); err != nil {
 		return nil, err
 	}
-	u := &upcoming{from: from, to: to, counts: said.Counts, until: time.UnixMilli(said.Until), whole: true}
+	u := &upcoming{from: from, to: to, counts: said.Counts, until: time.UnixMilli(said.Until)}
 	if said.First != nil {
 		u.first = time.UnixMilli(*said.First)
 	}
@@ -106,34 +94,21 @@ func (v *visit) scannedDeadlines(ctx context.Context, t *table, from, to time.Ti
 		names[place] = name
 		projection += ", " + place
 	}
-	in := &dynamodb.ScanInput{TableName: aws.String(t.name()), ProjectionExpression: &projection, ExpressionAttributeNames: names, ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal}
-	passed := clock.Stopwatch()
-	for {
-		out, err := v.db().Scan(ctx, in)
-		if err != nil {
-			return nil, err
-		}
-		for _, item := range out.Items {
+	in := &dynamodb.ScanInput{TableName: aws.String(t.name()), ProjectionExpression: &projection, ExpressionAttributeNames: names}
+	read, err := readPart(ctx, v.db(), in, pageLimits, func(items []attr.Item) {
+		for _, item := range items {
 			u.add(t, item, now)
 		}
-		u.read += int64(len(out.Items))
-		if out.ConsumedCapacity != nil {
-			u.units += aws.ToFloat64(out.ConsumedCapacity.CapacityUnits)
-		}
-		if out.LastEvaluatedKey == nil {
-			u.whole = true
-			break
-		}
-		if u.read >= scanMost || u.units >= scanUnits || passed() >= scanFor {
-			break
-		}
-		in.ExclusiveStartKey = out.LastEvaluatedKey
+	})
+	if err != nil {
+		return nil, err
 	}
+	u.read = &read
 	sort.Slice(u.due, func(i, j int) bool { return u.due[i].at.Before(u.due[j].at) })
 	u.found = u.due
 	u.due = u.due[:min(len(u.due), keys)]
-	if items := aws.ToInt64(t.ItemCount); !u.whole && items > u.read && u.read > 0 {
-		scale := float64(items) / float64(u.read)
+	if items := aws.ToInt64(t.ItemCount); !read.whole && items > read.items && read.items > 0 {
+		scale := float64(items) / float64(read.items)
 		for i := range u.counts {
 			u.counts[i] *= scale
 		}
