@@ -39,8 +39,9 @@ func clockPage(ctx context.Context, v *visit, s clockState, err error, summary n
 	} else {
 		p.body = append(p.body, el("p", has("class", "missing"), words("Requests may not move this clock: start the server with --clock-control.")))
 	}
-	coming, err := v.due(ctx, s.NowMS+1, far, comingShown)
+	coming, err := v.due(ctx, s.NowMS+1)
 	p.body = append(p.body,
+		el("div", has("id", "unlisted"), coming.unlisted()),
 		el("div", has("class", "clock-lists"),
 			el("section", has("aria-labelledby", "fired-title"),
 				el("h2", has("id", "fired-title"), words("What fired")), el("div", has("id", "moved"), has("role", "status"), summary),
@@ -134,21 +135,28 @@ const (
 	far         = 1 << 53 // ms: later than every deadline that a page shows
 )
 
+const nothingDue = "Nothing is due: no item has a deadline to come."
+
 // comingList lists the next deadlines, with buttons that go there.
-func comingList(v *visit, s clockState, coming []dueItem, err error) node {
+func comingList(v *visit, s clockState, coming *upcoming, err error) node {
 	if err != nil {
 		return missing("The next deadlines cannot be shown.", err)
 	}
 	now := time.UnixMilli(s.NowMS)
-	rows := make([]node, len(coming))
-	for i, d := range coming {
+	shown := coming.due[:min(len(coming.due), comingShown)]
+	rows := make([]node, len(shown))
+	for i, d := range shown {
 		to := node(words(""))
 		if s.Control {
 			to = v.moveForm("set", has("class", "inline"), el("input", has("type", "hidden"), has("name", "to_ms"), has("value", millis(d.at))), el("button", words("Go there")))
 		}
 		rows[i] = el("tr", el("td", until(d.at, now)), el("td", has("class", "wraps"), d.deed(false)), el("td", instant(d.at)), el("td", to))
 	}
-	return stacked([]string{"In", "What", "At", ""}, rows, "Nothing is due: no item has a deadline to come.")
+	none := nothingDue
+	if coming.unlisted() != nil {
+		none = "No item is listed."
+	}
+	return stacked([]string{"In", "What", "At", ""}, rows, none)
 }
 
 // firedRows are the rows of deadlines that have passed, the last one first.
@@ -170,10 +178,7 @@ func moveClock(ctx context.Context, v *visit) (string, *page, error) {
 	if err != nil {
 		return refusedMove(ctx, v, before, err)
 	}
-	coming, err := v.due(ctx, before.NowMS+1, far, firedShown)
-	if err != nil {
-		coming = nil // the key may not read deadlines: the move matters more
-	}
+	coming, _ := v.due(ctx, before.NowMS+1) // the key may not read deadlines: the move matters more
 	text, err := v.ask(ctx, http.MethodPost, clockPath+path, in)
 	if err != nil {
 		return refusedMove(ctx, v, before, err)
@@ -182,8 +187,8 @@ func moveClock(ctx context.Context, v *visit) (string, *page, error) {
 	if err := json.Unmarshal(text, &s); err != nil {
 		return "", nil, err
 	}
-	passed := passedBy(coming, s.NowMS)
-	return "", clockPage(ctx, v, s, nil, moved(s, len(passed)), firedRows(passed)), nil
+	passed := passedBy(coming.due, s.NowMS)
+	return "", clockPage(ctx, v, s, nil, moved(s, len(passed), coming.withheld > 0), firedRows(passed)), nil
 }
 
 // refusedMove shows the clock with the reason for which it did not move.
@@ -240,7 +245,7 @@ func (v *visit) move(ctx context.Context, f form, s clockState) (path string, in
 			return "", nil, &pageError{http.StatusConflict, "The next deadline is not known yet: a changed TTL is being applied to many items. Try again in a moment."}
 		}
 		if next.first.IsZero() {
-			return "", nil, &pageError{http.StatusConflict, "Nothing is due: no item has a deadline to come."}
+			return "", nil, &pageError{http.StatusConflict, nothingDue}
 		}
 		in["to_ms"] = next.first.UnixMilli() // also of an item whose key the visitor may not read
 		return "/set", in, nil
@@ -248,17 +253,18 @@ func (v *visit) move(ctx context.Context, f form, s clockState) (path string, in
 	return "", nil, errChange
 }
 
-// due returns the next items of all tables.
-func (v *visit) due(ctx context.Context, from, to int64, most int) ([]dueItem, error) {
-	u, err := v.countedDeadlines(ctx, "", time.UnixMilli(from), time.UnixMilli(to), 0, most)
+// due returns the next items of all tables from an instant on. It returns none with an error.
+func (v *visit) due(ctx context.Context, from int64) (*upcoming, error) {
+	u, err := v.countedDeadlines(ctx, "", time.UnixMilli(from), time.UnixMilli(far), 0, firedShown)
 	if err != nil {
-		return nil, err
+		return &upcoming{}, err
 	}
-	return u.due, nil
+	return u, nil
 }
 
-// moved says what a move did. listed is the number of deadlines that the page lists.
-func moved(s clockState, listed int) node {
+// moved says what a move did. listed is the number of deadlines that the page lists; withheld means
+// that the visitor's key may not read all items.
+func moved(s clockState, listed int, withheld bool) node {
 	if s.FromMS == 0 || s.FromMS == s.NowMS {
 		return nil
 	}
@@ -268,7 +274,11 @@ func moved(s clockState, listed int) node {
 	case s.Expired == 0 && listed == 0:
 		text += "Nothing was due."
 	case more > 0:
-		text += counted(s.Expired, "item") + " expired; listed are the " + strconv.Itoa(listed) + " known before the move. The others became due on the way, or are too many."
+		text += counted(s.Expired, "item") + " expired. The page lists " + strconv.Itoa(listed) + " of them: the others became due during the move, or are too many"
+		if withheld {
+			text += ", or are in a table that your key may not read"
+		}
+		text += "."
 	default:
 		text += counted(int64(listed), "deadline") + " passed."
 	}
@@ -285,7 +295,7 @@ func moved(s clockState, listed int) node {
 // followClock sends the state of the clock, the next deadlines, and those that have passed since the
 // last turn.
 func followClock(ctx context.Context, v *visit, l *live) error {
-	var known []dueItem
+	known := &upcoming{}
 	var last reading
 	return every(ctx, func() error {
 		s, err := v.readClock(ctx)
@@ -299,7 +309,7 @@ func followClock(ctx context.Context, v *visit, l *live) error {
 			}
 			last = now
 		}
-		if passed := passedBy(known, s.NowMS); len(passed) > 0 {
+		if passed := passedBy(known.due, s.NowMS); len(passed) > 0 {
 			if err := l.insert("fired", firedRows(passed)...); err != nil {
 				return err
 			}
@@ -312,8 +322,11 @@ func followClock(ctx context.Context, v *visit, l *live) error {
 				return err
 			}
 		}
-		known, err = v.due(ctx, s.NowMS+1, far, firedShown)
-		return l.replace("next", comingList(v, s, known[:min(len(known), comingShown)], err))
+		known, err = v.due(ctx, s.NowMS+1)
+		if err := l.replace("unlisted", known.unlisted()); err != nil {
+			return err
+		}
+		return l.replace("next", comingList(v, s, known, err))
 	})
 }
 

@@ -96,7 +96,11 @@ func showTimeline(ctx context.Context, v *visit) (*page, error) {
 	if v.clock(ctx).ours {
 		instants = "Removed at" // later than the deadline with aws expiry
 	}
-	body = append(body, u.cliffs(v.r, now), found, el("h2", has("id", "items"), heading), list([]string{"Item", "Expires", instants}, rows, "No item expires in this range."))
+	none, unlisted := "No item expires in this range.", due.unlisted()
+	if unlisted != nil {
+		none = "No item is listed."
+	}
+	body = append(body, u.cliffs(v.r, now), found, el("h2", has("id", "items"), heading), unlisted, list([]string{"Item", "Expires", instants}, rows, none))
 	return t.page("timeline", body...), nil
 }
 

@@ -17,15 +17,17 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/transfer"
 )
 
-// upcoming are the deadlines of a table in a range of time.
+// upcoming are the deadlines of a table, or of all, in a range of time.
 type upcoming struct {
+	table    string // "": all tables
 	from, to time.Time
 	counts   []float64 // of each step; estimates if only a part of the table was read
-	until    time.Time // the counts are complete before it
+	until    time.Time // the counts are complete before it; without steps, due is
 	first    time.Time // of the range; zero: none
 	last     time.Time // of the table; zero: none
 	due      []dueItem // the first of the range
 	found    []dueItem // all that a scan found in the range
+	withheld int       // tables whose keys are missing in due: the visitor's key may not read them
 	read     *part     // of a scan; nil: the endpoint counted
 	overdue  float64   // of a scan: expired and still there
 }
@@ -66,11 +68,12 @@ func (v *visit) countedDeadlines(ctx context.Context, table string, from, to tim
 			Key   json.RawMessage `json:"key"`
 			At    int64           `json:"at_ms"`
 		} `json:"keys"`
+		Withheld int `json:"keys_withheld"`
 	}
 	if err := json.Unmarshal(text, &said); err != nil {
 		return nil, err
 	}
-	u := &upcoming{from: from, to: to, counts: said.Counts, until: time.UnixMilli(said.Until)}
+	u := &upcoming{table: table, from: from, to: to, counts: said.Counts, until: time.UnixMilli(said.Until), withheld: said.Withheld}
 	if said.First != nil {
 		u.first = time.UnixMilli(*said.First)
 	}
@@ -85,7 +88,7 @@ func (v *visit) countedDeadlines(ctx context.Context, table string, from, to tim
 
 // scannedDeadlines reads a part of the table.
 func (v *visit) scannedDeadlines(ctx context.Context, t *table, from, to time.Time, steps, keys int) (*upcoming, error) {
-	u := &upcoming{from: from, to: to, counts: make([]float64, steps), until: to}
+	u := &upcoming{table: t.name(), from: from, to: to, counts: make([]float64, steps), until: to}
 	now := v.clock(ctx).now
 	names := map[string]string{"#d": t.ttl}
 	projection := "#d"
@@ -165,4 +168,23 @@ func (d dueItem) item() attr.Item {
 		return nil
 	}
 	return key
+}
+
+// unlisted says which deadlines are missing in due, and why; nil: none.
+func (u *upcoming) unlisted() node {
+	var parts group
+	if u.withheld > 0 {
+		where, whose := u.table, "its"
+		if where == "" {
+			where = counted(u.withheld, "table")
+		}
+		if u.withheld > 1 {
+			whose = "their"
+		}
+		parts = append(parts, words("Your key does not allow dynamodb:Scan on "+where+", so "+whose+" items are not listed. "))
+	}
+	if len(u.counts) == 0 && u.until.Before(u.to) {
+		parts = append(parts, words("From "), instant(u.until), words(" on, items may be missing: a changed TTL is being applied to many items. "))
+	}
+	return optional(len(parts) > 0, el("p", has("class", "missing"), parts))
 }
