@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -131,7 +132,29 @@ func (d Definition) file() (string, error) {
 		}
 	}
 	file, err := yaml.Marshal(&d)
+	if err != nil || readsBack(file) {
+		return string(file), err
+	}
+	// The encoder indents a text of several lines wrongly if it begins with white space. Within braces
+	// it writes quotation marks instead.
+	file, err = yaml.Marshal(struct {
+		Braces *Definition `yaml:"d,flow"`
+	}{&d})
+	file = bytes.TrimPrefix(file, []byte("d: "))
+	if err == nil {
+		err = yaml.Unmarshal(file, &Definition{}) // an attribute named "<<" stays unreadable
+	}
 	return string(file), err
+}
+
+// readsBack reports whether a stored definition is read as it was.
+func readsBack(file []byte) bool {
+	var d Definition
+	if err := yaml.Unmarshal(file, &d); err != nil {
+		return false
+	}
+	same, err := yaml.Marshal(&d)
+	return err == nil && bytes.Equal(same, file)
 }
 
 // countEntities counts the active entities by state. It returns *InUse if the definition drops a

@@ -3,6 +3,7 @@ package lifecycle_test
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -271,6 +272,34 @@ func TestApply(t *testing.T) {
 }
 
 // An entity created again under its name is a new one: a pending transition of the first does not
+// A definition with texts of several lines that begin with white space, as Go's raw strings do, is
+// stored as it is: other processes can read it.
+func TestLineBreaks(t *testing.T) {
+	w := newWorld(t)
+	d := lifecycle.Definition{Name: "visit", Attributes: map[string]string{"\nstarts": "S?"}, States: []lifecycle.State{
+		{Name: "booked", Next: []lifecycle.Transition{
+			{To: "over", After: "1 hour", When: "\n  attribute_exists(title)", Handler: "note", Input: "\tDear <$.title>,\n\nbye"},
+			{To: "over", From: "\nstarts", Handler: "note", Input: map[string]any{"all": []any{"\na", " a\nb", []any{"\n  b", map[string]any{"\nc": "\n\n d |4"}}}}},
+		}}, {Name: "over"},
+	}}
+	_, err := w.Apply(bg, d, lifecycle.ApplyOptions{})
+	must(t, err)
+	other, err := lifecycle.New(w.options())
+	must(t, err)
+	got, _, err := other.Definition(bg, "visit")
+	must(t, err)
+	if !reflect.DeepEqual(got, d) {
+		t.Errorf("the definition is\n%#v\nwant\n%#v", got, d)
+	}
+	if again, err := w.Apply(bg, d, lifecycle.ApplyOptions{}); err != nil || !again.Unchanged {
+		t.Errorf("applied again: %+v, %v", again, err)
+	}
+	d.Attributes["<<"] = "S?"
+	if _, err := w.Apply(bg, d, lifecycle.ApplyOptions{}); err == nil {
+		t.Error("a definition is stored that cannot be read")
+	}
+}
+
 // affect it, and both have a history.
 func TestAgain(t *testing.T) {
 	w := newWorld(t)
