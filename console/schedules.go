@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 	"github.com/aws/aws-sdk-go-v2/service/scheduler/types"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/mayflydb/mayfly/internal/work/cron"
 	schedules "github.com/mayflydb/mayfly/internal/work/scheduler"
@@ -79,15 +80,15 @@ func (v *visit) addNext(ctx context.Context, all []schedule, clock reading) {
 			names[group] = append(names[group], aws.ToString(one.Name))
 		}
 	}
-	kept := map[string]schedules.State{}
+	states := map[string]schedules.State{}
 	if clock.ours {
 		for group, members := range names {
-			states, err := schedules.ReadStates(ctx, v.db(), group, members...)
+			read, err := schedules.ReadStates(ctx, v.db(), group, members...)
 			if err != nil {
 				continue // the key may not read the table: compute them from the expressions
 			}
-			for name, s := range states {
-				kept[group+"/"+name] = s
+			for name, s := range read {
+				states[group+"/"+name] = s
 			}
 		}
 	}
@@ -96,7 +97,7 @@ func (v *visit) addNext(ctx context.Context, all []schedule, clock reading) {
 		if one.err != nil || one.State == types.ScheduleStateDisabled {
 			continue
 		}
-		if s, ok := kept[aws.ToString(one.GroupName)+"/"+aws.ToString(one.Name)]; ok {
+		if s, ok := states[aws.ToString(one.GroupName)+"/"+aws.ToString(one.Name)]; ok {
 			one.next = s.Due
 			continue
 		}
@@ -145,9 +146,9 @@ func (s *schedule) row(v *visit, clock reading) node {
 // buttons returns the buttons that pause a schedule, run it and delete it. back names the page to
 // come back to: "schedule", or the list.
 func (s *schedule) buttons(v *visit, back string) node {
-	pause := "Pause"
+	do, pause := doPause, "Pause"
 	if s.State == types.ScheduleStateDisabled {
-		pause = "Resume"
+		do, pause = doResume, "Resume"
 	}
 	button := func(do, name string) node { return el("button", has("name", "do"), has("value", do), words(name)) }
 	hidden := func(name, value string) node {
@@ -155,10 +156,17 @@ func (s *schedule) buttons(v *visit, back string) node {
 	}
 	return el("form", has("class", "inline"), has("method", "post"), has("action", below+"schedules"), v.tokenField(),
 		hidden("group", aws.ToString(s.GroupName)), hidden("name", aws.ToString(s.Name)), hidden("back", back),
-		button("pause", pause), button("run", "Run now"),
+		button(do, pause), button("run", "Run now"),
 		el("button", has("name", "do"), has("value", "delete"), has("class", "danger"), has("data-confirm", "Delete the schedule "+aws.ToString(s.Name)+"?"), words("Delete")),
 	)
 }
+
+// The buttons name the state that the visitor wants, so that a form that is sent twice, or by two
+// visitors, does not undo itself.
+const (
+	doPause  = "pause"
+	doResume = "resume"
+)
 
 // changeSchedule pauses, resumes, runs or deletes a schedule.
 func changeSchedule(ctx context.Context, v *visit) (string, *page, error) {
@@ -173,15 +181,10 @@ func changeSchedule(ctx context.Context, v *visit) (string, *page, error) {
 		return "", nil, err
 	}
 	switch f.get("do") {
-	case "pause":
-		to := types.ScheduleStateDisabled
-		if s.State == to {
-			to = types.ScheduleStateEnabled
-		}
-		_, err = client.UpdateSchedule(ctx, &scheduler.UpdateScheduleInput{
-			Name: name, GroupName: group, State: to, ActionAfterCompletion: s.ActionAfterCompletion, Description: s.Description, EndDate: s.EndDate, StartDate: s.StartDate,
-			FlexibleTimeWindow: s.FlexibleTimeWindow, KmsKeyArn: s.KmsKeyArn, ScheduleExpression: s.ScheduleExpression, ScheduleExpressionTimezone: s.ScheduleExpressionTimezone, Target: s.Target,
-		})
+	case doPause:
+		err = v.setState(ctx, s, types.ScheduleStateDisabled)
+	case doResume:
+		err = v.setState(ctx, s, types.ScheduleStateEnabled)
 	case "run":
 		err = v.runOnce(ctx, s)
 	default:
@@ -192,6 +195,37 @@ func changeSchedule(ctx context.Context, v *visit) (string, *page, error) {
 	}
 	return below + "schedules", nil, err
 }
+
+// setState writes a schedule, as it was read, with another state. UpdateSchedule replaces all of a
+// schedule, without a condition or a version: a change by others between the read and this write is
+// lost. So a schedule that has the state already is not written. What mayfly keeps of a schedule
+// beyond the API is sent along, since the update would reset it.
+func (v *visit) setState(ctx context.Context, s *scheduler.GetScheduleOutput, state types.ScheduleState) error {
+	if s.State == state {
+		return nil
+	}
+	var catchUp schedules.CatchUp
+	if v.clock(ctx).ours {
+		group, name := aws.ToString(s.GroupName), aws.ToString(s.Name)
+		states, err := schedules.ReadStates(ctx, v.db(), group, name)
+		if err != nil {
+			return err
+		}
+		catchUp = states[name].CatchUp
+	}
+	_, err := v.scheduler().UpdateSchedule(ctx, &scheduler.UpdateScheduleInput{
+		Name: s.Name, GroupName: s.GroupName, State: state, ActionAfterCompletion: s.ActionAfterCompletion, Description: s.Description, EndDate: s.EndDate, StartDate: s.StartDate,
+		FlexibleTimeWindow: s.FlexibleTimeWindow, KmsKeyArn: s.KmsKeyArn, ScheduleExpression: s.ScheduleExpression, ScheduleExpressionTimezone: s.ScheduleExpressionTimezone, Target: s.Target,
+	}, func(o *scheduler.Options) {
+		if catchUp != schedules.CatchUpGroup {
+			o.APIOptions = append(o.APIOptions, smithyhttp.SetHeaderValue(headerCatchUp, string(catchUp)))
+		}
+	})
+	return err
+}
+
+// headerCatchUp is mayfly's addition to UpdateSchedule: which missed occurrences fire.
+const headerCatchUp = "X-Mayfly-Catch-Up"
 
 // nameMost is the length of the longest name of a schedule.
 const nameMost = 64
