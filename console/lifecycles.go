@@ -67,10 +67,10 @@ func showLifecycle(ctx context.Context, v *visit) (*page, error) {
 	counts, read := map[string]int{}, 0
 	chosen := v.r.FormValue("state")
 	var shown []lifecycle.Entity
-	enough, passed := errors.New("enough"), clock.Stopwatch()
+	passed := clock.Stopwatch()
 	err = l.Each(ctx, name, func(e lifecycle.Entity) error {
 		if read++; read > entitiesRead || passed() > scanFor {
-			return enough
+			return errEnough
 		}
 		counts[e.State]++
 		if len(shown) < entitiesShown && (chosen == "" || e.State == chosen) {
@@ -78,7 +78,8 @@ func showLifecycle(ctx context.Context, v *visit) (*page, error) {
 		}
 		return nil
 	})
-	if err != nil && err != enough {
+	enough := errors.Is(err, errEnough)
+	if err != nil && !enough {
 		return nil, err
 	}
 	at := v.clock(ctx)
@@ -99,7 +100,7 @@ func showLifecycle(ctx context.Context, v *visit) (*page, error) {
 	if read != 1 {
 		summary = grouped(int64(read)) + " entities"
 	}
-	if err == enough {
+	if enough {
 		summary = "More than " + grouped(int64(read-1)) + " entities: only these were counted."
 	}
 	return &page{title: "Lifecycle " + name, area: below + "lifecycles", body: []node{

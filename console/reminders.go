@@ -3,6 +3,7 @@ package console
 import (
 	"container/heap"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/mayflydb/mayfly/internal/clock"
@@ -13,6 +14,9 @@ const (
 	remindersShown = 200
 	remindersRead  = 50_000 // the tables are read whole: the first ones may be anywhere
 )
+
+// errEnough ends the reading of reminders or of entities at its limit.
+var errEnough = errors.New("the page has read enough")
 
 // laterFirst is a heap whose first reminder is the latest.
 type laterFirst []reminder.Reminder
@@ -33,17 +37,18 @@ func showReminders(ctx context.Context, v *visit) (*page, error) {
 	f := form{v.r.Form}
 	var first laterFirst
 	read := 0
-	stop, passed := fmt.Errorf("enough"), clock.Stopwatch()
+	passed := clock.Stopwatch()
 	err := reminder.Each(ctx, v.db(), f.get("rule"), func(r reminder.Reminder) error {
 		if read++; read > remindersRead || passed() > scanFor {
-			return stop
+			return errEnough
 		}
 		if heap.Push(&first, r); len(first) > remindersShown {
 			heap.Pop(&first)
 		}
 		return nil
 	})
-	if err != nil && err != stop {
+	enough := errors.Is(err, errEnough)
+	if err != nil && !enough {
 		return nil, err
 	}
 	at := v.clock(ctx)
@@ -55,7 +60,7 @@ func showReminders(ctx context.Context, v *visit) (*page, error) {
 		firings[i] = firing{r.Due, r.Rule + " " + clip(r.Key, cellMost)}
 	}
 	summary := counted(read, "reminder")
-	if err == stop {
+	if enough {
 		summary = fmt.Sprintf("More than %s reminders; these are the first of those that were read.", grouped(int64(read-1)))
 	}
 	return &page{title: "Reminders", area: below + "reminders", body: []node{
