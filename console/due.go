@@ -60,7 +60,7 @@ func (d dueItem) deed(over bool) node {
 	}
 	names := slices.Sorted(maps.Keys(key)) // which one is the partition key is not known here
 	shown := keyText(key, names)
-	path := tablePath(d.table) + "/item?" + url.Values{"key": {d.key}}.Encode()
+	path := tablePath(d.table) + "/item?" + url.Values{"key": {urlKey(d.key)}}.Encode()
 	if over { // the item is gone; the stream has its record
 		path = tablePath(d.table) + "/stream?" + url.Values{"event": {"expired"}, "from": {"oldest"}, "q": {keyText(key, names[:min(len(names), 1)])}}.Encode()
 	}

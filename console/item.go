@@ -28,7 +28,15 @@ func showItem(ctx context.Context, v *visit) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	key, from, plain := v.r.FormValue("key"), v.r.FormValue("from"), v.r.FormValue("as") == "plain"
+	key, err := t.jsonKey(v.r.FormValue("key"))
+	if err != nil {
+		return nil, err
+	}
+	from, err := t.jsonKey(v.r.FormValue("from"))
+	if err != nil {
+		return nil, err
+	}
+	plain := v.r.FormValue("as") == "plain"
 	item, err := v.item(ctx, t, cmp.Or(key, from))
 	if err != nil {
 		return nil, err
@@ -100,7 +108,7 @@ func (t *table) item(ctx context.Context, v *visit, key string, item attr.Item, 
 		optional(v.r.FormValue("saved") != "", el("p", has("class", "done"), has("role", "status"), words("Saved."))),
 		el("div", has("class", "heading"),
 			el("h2", words("Item "), el("code", words(clip(key, 2*cellMost)))),
-			el("a", has("class", "button"), has("href", t.path("item")+"?"+url.Values{"from": {key}}.Encode()), words("Duplicate")),
+			el("a", has("class", "button"), has("href", t.path("item")+"?"+url.Values{"from": {urlKey(key)}}.Encode()), words("Duplicate")),
 		),
 		el("section", has("class", "explain"), has("aria-label", "When the item expires"), t.deadline(ctx, v, item)),
 		el("dl", append([]node{has("class", "facts")}, rows...)...),

@@ -178,7 +178,7 @@ func (q *query) exportLinks(v *visit) node {
 // itemPath returns the path of an item's page, with more names and values of its URL. The key is
 // JSON.
 func (t *table) itemPath(key string, more ...string) string {
-	set := url.Values{"key": {key}}
+	set := url.Values{"key": {urlKey(key)}}
 	for i := 0; i < len(more); i += 2 {
 		if more[i+1] != "" {
 			set.Set(more[i], more[i+1])
