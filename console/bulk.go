@@ -55,14 +55,14 @@ type bulk struct {
 	form
 	do, name, kind, value string
 	keys                  []string
-	was                   []string // digests of what the preview showed of each item; none: no preview yet
-	by                    time.Duration
+	digests               []string // of what the preview showed of each item; none: no preview yet
+	shift                 time.Duration
 }
 
 // readBulk returns the change of a form.
 func readBulk(t *table, r *http.Request) (*bulk, error) {
 	f := form{r.PostForm}
-	b := &bulk{form: f, do: f.get("do"), name: f.values.Get("name"), kind: f.get("kind"), value: f.values.Get("value"), keys: r.PostForm["key"], was: r.PostForm["was"]}
+	b := &bulk{form: f, do: f.get("do"), name: f.values.Get("name"), kind: f.get("kind"), value: f.values.Get("value"), keys: r.PostForm["key"], digests: r.PostForm["was"]}
 	switch {
 	case len(b.keys) == 0:
 		return nil, &pageError{http.StatusBadRequest, "Choose items first."}
@@ -70,7 +70,7 @@ func readBulk(t *table, r *http.Request) (*bulk, error) {
 		return nil, &pageError{http.StatusBadRequest, fmt.Sprintf("One change has at most %d items.", bulkMost)}
 	case b.do == "renew":
 		var err error
-		if b.by, err = when.Duration(f.get("by")); err != nil || b.by%time.Second != 0 {
+		if b.shift, err = when.Duration(f.get("by")); err != nil || b.shift%time.Second != 0 {
 			return nil, &pageError{http.StatusBadRequest, fmt.Sprintf("%q is not a time in whole seconds, such as 90s, 1h30m, 2d or -1d.", clip(f.get("by"), cellMost))}
 		}
 		if t.ttl == "" {
@@ -86,7 +86,7 @@ func readBulk(t *table, r *http.Request) (*bulk, error) {
 	case b.do != "delete":
 		return nil, errChange
 	}
-	if f.get("confirmed") != "" && len(b.was) != len(b.keys) {
+	if f.get("confirmed") != "" && len(b.digests) != len(b.keys) {
 		return nil, errChange
 	}
 	return b, nil
@@ -99,7 +99,7 @@ func (b *bulk) text() string {
 	case "delete":
 		return "Delete " + items
 	case "renew":
-		return "Move the deadline of " + items + " by " + when.Text(b.by)
+		return "Move the deadline of " + items + " by " + when.Text(b.shift)
 	case "remove":
 		return "Remove the attribute " + b.name + " from " + items
 	}
@@ -124,7 +124,7 @@ func changeItems(ctx context.Context, v *visit) (string, *page, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	done, failed := b.make(ctx, t, v, items)
+	done, failed := b.apply(ctx, t, v, items)
 	if len(failed) == 0 { // a reload must not make the change again
 		return t.back(b.form, url.Values{"changed": {strconv.Itoa(done)}}), nil, nil
 	}
@@ -235,7 +235,7 @@ func (b *bulk) effect(t *table, item attr.Item, clock reading) (before, after no
 		if why != "" {
 			return q.deadlineCell(item, clock, fate{}), words("not changed: it has no deadline")
 		}
-		return until(at, clock.now), until(renewed(at, clock.now, b.by), clock.now)
+		return until(at, clock.now), until(renewed(at, clock.now, b.shift), clock.now)
 	case "remove":
 		return cell(item[b.name]), cell(nil)
 	}
@@ -243,9 +243,9 @@ func (b *bulk) effect(t *table, item attr.Item, clock reading) (before, after no
 	return cell(item[b.name]), cell(to)
 }
 
-// make makes the change, item by item: each has a condition of its own. It returns the number of
+// apply makes the change, item by item: each has a condition of its own. It returns the number of
 // changed items, and a row for each other one. items are the chosen ones as they are.
-func (b *bulk) make(ctx context.Context, t *table, v *visit, items map[string]attr.Item) (done int, failed []node) {
+func (b *bulk) apply(ctx context.Context, t *table, v *visit, items map[string]attr.Item) (done int, failed []node) {
 	db, now := v.db(), v.clock(ctx).now
 	errs := make([]error, len(b.keys))
 	parallel(len(b.keys), func(i int) {
@@ -253,10 +253,10 @@ func (b *bulk) make(ctx context.Context, t *table, v *visit, items map[string]at
 		switch {
 		case len(item) == 0:
 			errs[i] = errGone
-		case digest(item) != b.was[i]:
+		case digest(item) != b.digests[i]:
 			errs[i] = errPreview
 		default:
-			errs[i] = b.one(ctx, db, t, item, now)
+			errs[i] = b.changeOne(ctx, db, t, item, now)
 		}
 	})
 	for i, err := range errs {
@@ -277,18 +277,18 @@ var (
 	errDeadline = &pageError{http.StatusConflict, "The item has no deadline."}
 )
 
-// one changes an item if it still is as the preview showed it.
-func (b *bulk) one(ctx context.Context, db *dynamodb.Client, t *table, item attr.Item, now time.Time) error {
+// changeOne changes an item if it still is as the preview showed it.
+func (b *bulk) changeOne(ctx context.Context, db *dynamodb.Client, t *table, item attr.Item, now time.Time) error {
 	var failed *types.ConditionalCheckFailedException
 	err := b.write(ctx, db, t, item, now, true)
 	if errors.As(err, &failed) { // perhaps the endpoint compares no lists and maps: another read shows it
-		again, readErr := b.again(ctx, db, t, item)
+		present, readErr := b.reread(ctx, db, t, item)
 		switch {
 		case readErr != nil:
 			return readErr
-		case len(again) == 0:
+		case len(present) == 0:
 			return errGone
-		case digest(again) == digest(item):
+		case digest(present) == digest(item):
 			err = b.write(ctx, db, t, item, now, false)
 		}
 	}
@@ -298,8 +298,8 @@ func (b *bulk) one(ctx context.Context, db *dynamodb.Client, t *table, item attr
 	return err
 }
 
-// again reads an item once more, with the attributes that the preview shows.
-func (b *bulk) again(ctx context.Context, db *dynamodb.Client, t *table, item attr.Item) (attr.Item, error) {
+// reread reads an item once more, with the attributes that the preview shows.
+func (b *bulk) reread(ctx context.Context, db *dynamodb.Client, t *table, item attr.Item) (attr.Item, error) {
 	key, now := attr.Item{}, attr.Item{}
 	for _, k := range t.keys() {
 		key[k] = item[k]
@@ -324,7 +324,7 @@ func (b *bulk) write(ctx context.Context, db *dynamodb.Client, t *table, item at
 	}
 	x.condition = "attribute_exists(" + x.name(t.keys()[0]) + ")"
 	if shown := b.shown(t); shown != "" && key[shown] == nil {
-		x.same(shown, item[shown], documents)
+		x.equals(shown, item[shown], documents)
 	}
 	switch b.do {
 	case "delete":
@@ -344,7 +344,7 @@ func (b *bulk) write(ctx context.Context, db *dynamodb.Client, t *table, item at
 		if why != "" {
 			return errDeadline
 		}
-		x.renew(t.ttl, at, now, b.by)
+		x.renew(t.ttl, at, now, b.shift)
 	}
 	_, err := db.UpdateItem(ctx, &dynamodb.UpdateItemInput{TableName: name, Key: key, UpdateExpression: &x.update, ConditionExpression: &x.condition, ExpressionAttributeNames: x.names, ExpressionAttributeValues: orNil(x.values)})
 	return err

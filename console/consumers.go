@@ -43,21 +43,21 @@ func (v *visit) consumers(ctx context.Context, t *table) node {
 
 // consumerName returns the name of a consumer, with a link to the page of its area.
 func consumerName(name string) node {
-	kind, own, _ := strings.Cut(name, ".")
+	kind, member, _ := strings.Cut(name, ".")
 	link := func(area, text string) node { return el("a", has("href", below+area), words(text)) }
 	switch kind {
 	case "trigger":
-		return link("triggers", "trigger "+own)
+		return link("triggers", "trigger "+member)
 	case "reminder":
-		rule := own
-		if i := strings.LastIndexByte(own, '.'); i > 0 {
-			rule = own[:i] // the version of the rule follows
+		rule := member
+		if i := strings.LastIndexByte(member, '.'); i > 0 {
+			rule = member[:i] // the version of the rule follows
 		}
 		return link("reminders", "reminder "+rule)
 	case "lifecycle":
-		return el("a", has("href", lifecyclePath(own)), words("lifecycle "+own))
+		return el("a", has("href", lifecyclePath(member)), words("lifecycle "+member))
 	case "schedules":
-		return link("schedules", "schedules of the group "+own)
+		return link("schedules", "schedules of the group "+member)
 	}
 	return words(name)
 }

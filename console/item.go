@@ -212,7 +212,7 @@ func (t *table) renew(ctx context.Context, v *visit, f form) error {
 		return errChange
 	}
 	x := newExpressions()
-	x.same(t.ttl, attr.N(f.get("was")), true)
+	x.equals(t.ttl, attr.N(f.get("was")), true)
 	x.renew(t.ttl, at, now, time.Duration(by)*time.Second)
 	_, err = v.db().UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: aws.String(t.name()), Key: key, UpdateExpression: &x.update, ConditionExpression: &x.condition,

@@ -33,8 +33,8 @@ var errNoHistory = &pageError{http.StatusNotFound, "EventBridge Scheduler's API 
 // showSchedule shows a schedule: its settings, its next firings and its past ones.
 func showSchedule(ctx context.Context, v *visit) (*page, error) {
 	f := form{v.r.Form}
-	in, name := f.get("group"), f.get("name")
-	out, err := v.scheduler().GetSchedule(ctx, &scheduler.GetScheduleInput{Name: &name, GroupName: &in})
+	groupName, name := f.get("group"), f.get("name")
+	out, err := v.scheduler().GetSchedule(ctx, &scheduler.GetScheduleInput{Name: &name, GroupName: &groupName})
 	if err != nil {
 		return nil, err
 	}
@@ -43,14 +43,14 @@ func showSchedule(ctx context.Context, v *visit) (*page, error) {
 	v.addNext(ctx, all, clock)
 	s := &all[0]
 	facts := []node{
-		fact("Group", words(in)), fact("State", state(string(s.State))), fact("Expression", el("code", words(aws.ToString(s.ScheduleExpression)+" "+aws.ToString(s.ScheduleExpressionTimezone)))),
+		fact("Group", words(groupName)), fact("State", state(string(s.State))), fact("Expression", el("code", words(aws.ToString(s.ScheduleExpression)+" "+aws.ToString(s.ScheduleExpressionTimezone)))),
 		fact("Target", el("code", words(aws.ToString(s.Target.Arn)))), fact("After its last firing", words(strings.ToLower(string(s.ActionAfterCompletion)))),
 	}
 	if d := aws.ToString(s.Description); d != "" {
 		facts = append(facts, fact("Description", words(d)))
 	}
-	if in := aws.ToString(s.Target.Input); in != "" {
-		facts = append(facts, fact("Input", payload([]byte(in))))
+	if input := aws.ToString(s.Target.Input); input != "" {
+		facts = append(facts, fact("Input", payload([]byte(input))))
 	}
 	if r := s.Target.RetryPolicy; r != nil {
 		facts = append(facts, fact("Retries", words(strconv.Itoa(int(aws.ToInt32(r.MaximumRetryAttempts)))+", for "+when.Text(time.Duration(aws.ToInt32(r.MaximumEventAgeInSeconds))*time.Second))))

@@ -38,9 +38,9 @@ func (x *expressions) fits() bool {
 	return len(x.condition) <= expressionBytes && len(x.update) <= expressionBytes && len(x.names) <= comparedMost
 }
 
-// same adds the condition that an attribute is as it was; nil: that it is missing. Some endpoints
+// equals adds the condition that an attribute is as it was; nil: that it is missing. Some endpoints
 // compare no lists and maps: without documents, the condition on one is that it exists.
-func (x *expressions) same(name string, was types.AttributeValue, documents bool) {
+func (x *expressions) equals(name string, was types.AttributeValue, documents bool) {
 	one := ""
 	switch was.(type) {
 	case nil:
@@ -60,12 +60,12 @@ func (x *expressions) same(name string, was types.AttributeValue, documents bool
 }
 
 // renew moves a deadline by a time: to the last digit of its number, or from now if it has passed.
-func (x *expressions) renew(name string, at, now time.Time, by time.Duration) {
+func (x *expressions) renew(name string, at, now time.Time, shift time.Duration) {
 	if at.Before(now) {
-		x.update = "SET " + x.name(name) + " = " + x.value(attr.Seconds(renewed(at, now, by)))
+		x.update = "SET " + x.name(name) + " = " + x.value(attr.Seconds(renewed(at, now, shift)))
 		return
 	}
-	x.update = "SET " + x.name(name) + " = " + x.name(name) + " + " + x.value(attr.Int(int64(by/time.Second)))
+	x.update = "SET " + x.name(name) + " = " + x.name(name) + " + " + x.value(attr.Int(int64(shift/time.Second)))
 }
 
 // difference returns the update that turns an item into another with the same key. It compares and
@@ -81,7 +81,7 @@ func (t *table) difference(item, was attr.Item, documents bool) *expressions {
 		if old, ok := was[name]; ok && digest(attr.Item{"": old}) == digest(attr.Item{"": item[name]}) {
 			continue
 		}
-		x.same(name, was[name], documents)
+		x.equals(name, was[name], documents)
 		set = append(set, x.name(name)+" = "+x.value(item[name]))
 	}
 	for _, name := range slices.Sorted(maps.Keys(was)) {
@@ -89,7 +89,7 @@ func (t *table) difference(item, was attr.Item, documents bool) *expressions {
 			return x
 		}
 		if _, stays := item[name]; !stays {
-			x.same(name, was[name], documents)
+			x.equals(name, was[name], documents)
 			remove = append(remove, x.name(name))
 		}
 	}
@@ -102,9 +102,9 @@ func (t *table) difference(item, was attr.Item, documents bool) *expressions {
 	return x
 }
 
-// whole returns a condition that compares as many attributes of an item as fit: for writes that
+// comparison returns a condition that compares as many attributes of an item as fit: for writes that
 // replace or delete all of it, right after it was read.
-func (t *table) whole(was attr.Item, documents bool) *expressions {
+func (t *table) comparison(was attr.Item, documents bool) *expressions {
 	x := newExpressions()
 	names := t.keys()
 	for _, name := range slices.Sorted(maps.Keys(was)) {
@@ -114,7 +114,7 @@ func (t *table) whole(was attr.Item, documents bool) *expressions {
 	}
 	for _, name := range names {
 		condition, values := x.condition, maps.Clone(x.values)
-		x.same(name, was[name], documents)
+		x.equals(name, was[name], documents)
 		if !x.fits() {
 			delete(x.names, x.name(name))
 			x.condition, x.values = condition, values
@@ -176,7 +176,7 @@ func (e editor) update(ctx context.Context, v *visit, item attr.Item) error {
 // far as a condition can.
 func (e editor) replace(ctx context.Context, v *visit, item attr.Item) error {
 	return e.ifShown(ctx, v, e.key, e.was, func(now attr.Item, documents bool) error {
-		x := e.whole(now, documents)
+		x := e.comparison(now, documents)
 		_, err := v.db().PutItem(ctx, &dynamodb.PutItemInput{
 			TableName: aws.String(e.name()), Item: item, ConditionExpression: &x.condition,
 			ExpressionAttributeNames: x.names, ExpressionAttributeValues: orNil(x.values),
@@ -195,7 +195,7 @@ func (t *table) remove(ctx context.Context, v *visit, key, was string) error {
 		return &pageError{http.StatusBadRequest, "The form's key is not an item's key: " + err.Error()}
 	}
 	return t.ifShown(ctx, v, key, was, func(now attr.Item, documents bool) error {
-		x := t.whole(now, documents)
+		x := t.comparison(now, documents)
 		_, err := v.db().DeleteItem(ctx, &dynamodb.DeleteItemInput{
 			TableName: aws.String(t.name()), Key: k, ConditionExpression: &x.condition,
 			ExpressionAttributeNames: x.names, ExpressionAttributeValues: orNil(x.values),
