@@ -139,3 +139,50 @@ func TestBulkRefused(t *testing.T) {
 		t.Errorf("%q became %q", before, after)
 	}
 }
+
+// TestBulkReload: the page of a change that failed in part can be reloaded. Changed items stay as they
+// are, and each item has its reason.
+func TestBulkReload(t *testing.T) {
+	for _, c := range []struct {
+		form          url.Values
+		first, second string
+		reasons       []string // after the reload, of the chosen items
+	}{
+		{url.Values{"do": {"renew"}, "by": {"1h"}}, "2 items changed, 1 not.", "0 items changed, 3 not.", []string{errPreview.text, errPreview.text, errDeadline.text}},
+		{url.Values{"do": {"delete"}}, "2 items changed, 1 not.", "0 items changed, 3 not.", []string{errGone.text, errGone.text, errGone.text}},
+		{url.Values{"do": {"set"}, "name": {"x"}, "kind": {"N"}, "value": {"7"}}, "2 items changed, 1 not.", "0 items changed, 3 not.", []string{errPreview.text, errPreview.text, errGone.text}},
+	} {
+		s, keys := several(t, 4)
+		form := url.Values{"key": {keys[0], keys[1], keys[3]}}
+		for name, values := range c.form {
+			form[name] = values
+		}
+		confirmed := url.Values{}
+		for _, one := range s.post("table/things/bulk", form).page(t, http.StatusOK).all("input") {
+			confirmed.Add(one.values["name"], one.values["value"])
+		}
+		if c.form.Get("do") != "renew" { // by which the item fails, since it has no deadline
+			s.delete("things", attr.Item{"id": attr.S("03")})
+		}
+		if text := s.post("table/things/bulk", confirmed).page(t, http.StatusOK).text(); !strings.Contains(text, c.first) {
+			t.Errorf("%v: the result is %.600s", c.form, text)
+		}
+		after := s.contents("things")
+		m := s.post("table/things/bulk", confirmed).page(t, http.StatusOK)
+		if !strings.Contains(m.text(), c.second) {
+			t.Errorf("%v: after a reload the result is %.600s", c.form, m.text())
+		}
+		var reasons []string
+		for i, text := range m.texts {
+			if slices.Contains(form["key"], text) {
+				reasons = append(reasons, m.texts[i+1])
+			}
+		}
+		if !slices.Equal(reasons, c.reasons) {
+			t.Errorf("%v: after a reload the reasons are %q; want %q", c.form, reasons, c.reasons)
+		}
+		if again := s.contents("things"); !slices.Equal(again, after) {
+			t.Errorf("%v: a reload changes\n%q to\n%q", c.form, after, again)
+		}
+	}
+}
