@@ -3,6 +3,7 @@ package console_test
 import (
 	"fmt"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,7 +41,7 @@ var hostile = []string{
 // odd are keys that a URL, a path or a list can lose.
 var odd = []string{
 	"/", "//a/../b", "?", "a?b=c&d", "#", "a#b", "%", "%2F", "%zz", "+", "a+b", " ", "  two  spaces ", "\u200b", "\u3000", "\t", "\n", "a\r\nb",
-	"ä", "日本", "🦋", "e\u0301", "\u202eabc", `"`, `\`, `'`, "`", "&amp;", ";", ":", "@", "=", "..", ".", "null", "0", "\x00",
+	"ä", "日本", "🦋", "e\u0301", "\u202eabc", `"`, `\`, `'`, "`", "&amp;", ";", ":", "@", "=", "..", ".", "null", "0", "\x00", strings.Repeat("\x01", 2048),
 }
 
 func TestBrowserMarkup(t *testing.T) {
