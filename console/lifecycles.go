@@ -206,6 +206,7 @@ func showEntity(ctx context.Context, v *visit) (*page, error) {
 		pathOf(&e, history),
 		optional(e.Problem != "", problem(e.Problem)),
 		optional(e.Ended == "", el("form", has("class", "inline"), has("method", "post"), has("action", lifecyclePath(name, "entity")), v.tokenField(), el("input", has("type", "hidden"), has("name", "id"), has("value", id)),
+			el("input", has("type", "hidden"), has("name", "generation"), has("value", strconv.FormatInt(e.Generation, 10))),
 			el("button", has("name", "do"), has("value", pause), words(pause)),
 			optional(!e.Next.IsZero() && e.Paused.IsZero(), el("button", has("name", "do"), has("value", "now"), words("Run the next change now"))),
 			el("button", has("name", "do"), has("value", "cancel"), has("class", "danger"), has("data-confirm", "End the lifecycle of "+id+"?"), words("End")))),
@@ -249,12 +250,29 @@ func changeEntity(ctx context.Context, v *visit) (string, *page, error) {
 		_, err = l.Pause(ctx, name, id)
 	case "Resume":
 		_, err = l.Resume(ctx, name, id)
-	case "now": // the process that runs lifecycles makes the change, and calls its handler
-		_, err = l.Reschedule(ctx, name, id, v.clock(ctx).now)
+	case "now":
+		err = v.changeNow(ctx, l, name, id, f.get("generation"))
 	case "cancel":
 		_, err = l.Cancel(ctx, name, id)
 	default:
 		err = errChange
 	}
 	return entityPath(name, id), nil, lifecycleError(err)
+}
+
+// errEntityChanged refuses to bring forward another change than the one on the visitor's page.
+var errEntityChanged = &pageError{http.StatusConflict, "The entity has changed since this page was made. Nothing was done."}
+
+// changeNow brings the next change of an entity forward. The process that runs lifecycles makes it, and
+// calls its handler. A form that is sent twice must not bring forward the change after it too.
+func (v *visit) changeNow(ctx context.Context, l *lifecycle.Lifecycles, name, id, generation string) error {
+	e, err := l.Get(ctx, name, id)
+	if err != nil {
+		return err
+	}
+	if strconv.FormatInt(e.Generation, 10) != generation {
+		return errEntityChanged
+	}
+	_, err = l.Reschedule(ctx, name, id, v.clock(ctx).now)
+	return err
 }
