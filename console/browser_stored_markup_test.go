@@ -10,8 +10,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/testkit/chrome"
 )
 
-// Texts full of markup that are stored in schedules, triggers, reminders, lifecycles, dead letters and
-// workers of guard do nothing in a browser, and are shown as they are.
+// Texts full of markup that are stored in schedules, triggers, reminders, lifecycles, dead letters
+// and workers of guard do nothing in a browser, and are shown as they are.
 func TestBrowserStoredMarkup(t *testing.T) {
 	b := chrome.Start(t)
 	w := newWorld(t, "stored", console.StoredOptions(hostile))

@@ -128,9 +128,9 @@ func changeItems(ctx context.Context, v *visit) (string, *page, error) {
 	if len(failed) == 0 { // a reload must not make the change again
 		return t.back(b.form, url.Values{"changed": {strconv.Itoa(done)}}), nil, nil
 	}
-	// The reasons are in no URL, so this page answers the form itself. A reload, of which browsers warn,
-	// sends it again: the items that were changed are then refused, since they differ from the preview,
-	// and the others are tried again.
+	// The reasons are in no URL, so this page answers the form itself. Browsers warn before a
+	// reload, which sends the form again. The changed items are then refused, since they
+	// differ from the preview, and the change of the others is tried again.
 	return "", t.page("items",
 		el("h2", words(b.text())), el("p", has("role", "status"), words(counted(done, "item")+" changed, "+strconv.Itoa(len(failed))+" not.")),
 		list([]string{"Item", "Why not"}, failed, ""),

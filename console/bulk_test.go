@@ -140,8 +140,8 @@ func TestBulkRefused(t *testing.T) {
 	}
 }
 
-// TestBulkReload: the page of a change that failed in part can be reloaded. Changed items stay as they
-// are, and each item has its reason.
+// TestBulkReload: the page of a change that failed in part can be reloaded. Changed items stay as
+// they are, and each item has its reason.
 func TestBulkReload(t *testing.T) {
 	for _, c := range []struct {
 		form          url.Values

@@ -102,8 +102,8 @@ func (t *table) difference(item, was attr.Item, documents bool) *expressions {
 	return x
 }
 
-// comparison returns a condition that compares as many attributes of an item as fit: for writes that
-// replace or delete all of it, right after it was read.
+// comparison returns a condition that compares as many attributes of an item as fit: for writes
+// that replace or delete all of it, right after it was read.
 func (t *table) comparison(was attr.Item, documents bool) *expressions {
 	x := newExpressions()
 	names := t.keys()
@@ -145,7 +145,8 @@ func (t *table) ifShown(ctx context.Context, v *visit, key, was string, write fu
 		if err := write(now, documents); !errors.As(err, &failed) {
 			return err
 		}
-		// The item has changed, or this endpoint compares no lists and maps. Another read shows which.
+		// The item has changed, or this endpoint compares no lists and maps. Another read shows
+		// which.
 	}
 	return errChanged
 }

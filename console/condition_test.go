@@ -20,8 +20,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
-// beside returns the pages of the same database, whose first call of an operation comes after another
-// client's change: after the page has read the item.
+// beside returns the pages of the same database, whose first call of an operation comes after
+// another client's change: after the page has read the item.
 func (s *site) beside(operation string, change func()) *site {
 	s.t.Helper()
 	var once sync.Once
@@ -93,8 +93,8 @@ func TestEditKeepsWhatOthersChange(t *testing.T) {
 	}
 }
 
-// TestEditComparesEachAttribute: in an item of 300 attributes, the last one is compared too. A change
-// of more attributes than one update can compare is offered as a replacement.
+// TestEditComparesEachAttribute: in an item of 300 attributes, the last one is compared too. A
+// change of more attributes than one update can compare is offered as a replacement.
 func TestEditComparesEachAttribute(t *testing.T) {
 	s := open(t, mayfly.Options{})
 	s.table("things")
@@ -138,8 +138,8 @@ func TestEditComparesEachAttribute(t *testing.T) {
 	}
 }
 
-// TestDeleteChecksWhatWasShown: an item that has changed since its page was made is not deleted, also
-// if it changes after the page's last read.
+// TestDeleteChecksWhatWasShown: an item that has changed since its page was made is not deleted,
+// also if it changes after the page's last read.
 func TestDeleteChecksWhatWasShown(t *testing.T) {
 	s := open(t, mayfly.Options{})
 	s.table("things")
@@ -161,8 +161,8 @@ func TestDeleteChecksWhatWasShown(t *testing.T) {
 	}
 }
 
-// TestChangesAreConfirmed: without the script's field, a change that cannot be undone is asked about
-// on a page, whose form makes it.
+// TestChangesAreConfirmed: without the script's field, a change that cannot be undone is asked
+// about on a page, whose form makes it.
 func TestChangesAreConfirmed(t *testing.T) {
 	s := open(t, mayfly.Options{})
 	s.populate()
@@ -231,8 +231,8 @@ func TestBulkChecksThePreview(t *testing.T) {
 	}
 }
 
-// TestEditAtDynalite: dynalite compares no lists and maps, and items with them can be saved, renewed
-// and deleted there all the same.
+// TestEditAtDynalite: dynalite compares no lists and maps, and items with them can be saved,
+// renewed and deleted there all the same.
 func TestEditAtDynalite(t *testing.T) {
 	at := testkit.Dynalite(t)
 	config := aws.Config{Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("any", "any", ""), BaseEndpoint: &at}

@@ -188,8 +188,8 @@ func local(address string) bool {
 
 // addressOf returns the URL under which the visitor's browser reaches this server. A request
 // without a host has the standard one. The header of a proxy that serves TLS decides about this
-// address only: whoever sends it changes nothing but what their own page shows, and no rule of access
-// trusts it.
+// address only: whoever sends it changes nothing but what their own page shows, and no rule of
+// access trusts it.
 func addressOf(r *http.Request, standard string) string {
 	switch {
 	case r.Host == "":

@@ -10,8 +10,8 @@ import (
 	"github.com/mayflydb/mayfly/lifecycle"
 )
 
-// TestNextChangeOnce: a form that brings the next change of an entity forward, and is sent again after
-// that change, does not bring forward the change after it.
+// TestNextChangeOnce: a form that brings the next change of an entity forward, and is sent again
+// after that change, does not bring forward the change after it.
 func TestNextChangeOnce(t *testing.T) {
 	s := open(t, mayfly.Options{})
 	l, err := lifecycle.New(lifecycle.Options{DB: s.db.DynamoDB(), Streams: s.db.Streams(), Now: s.db.Clock().Now, Unmapped: true})

@@ -11,7 +11,8 @@ import (
 
 const forwardedProto = "X-Forwarded-Proto"
 
-// TestAddressBehindProxy: behind a proxy that serves TLS, the samples have the address of the proxy.
+// TestAddressBehindProxy: behind a proxy that serves TLS, the samples have the address of the
+// proxy.
 func TestAddressBehindProxy(t *testing.T) {
 	s := open(t, mayfly.Options{})
 	s.table("things")
@@ -29,8 +30,8 @@ func TestAddressBehindProxy(t *testing.T) {
 	}
 }
 
-// TestProxyIsNotTrusted: a client that claims TLS by a header does not have it, neither for a policy
-// nor for a password.
+// TestProxyIsNotTrusted: a client that claims TLS by a header does not have it, neither for a
+// policy nor for a password.
 func TestProxyIsNotTrusted(t *testing.T) {
 	const secure = `{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*", "Condition": {"Bool": {"aws:SecureTransport": "true"}}}]}`
 	s := open(t, mayfly.Options{Credentials: []mayfly.Credential{{AccessKey: "AKID", SecretKey: "secret", Policies: []mayfly.Policy{{Name: "secure", JSON: secure}}}}})

@@ -16,8 +16,8 @@ import (
 	schedules "github.com/mayflydb/mayfly/internal/work/scheduler"
 )
 
-// TestPauseTwice: forms of two visitors who pause a schedule, or one that is sent twice, pause it. All
-// else of the schedule stays.
+// TestPauseTwice: forms of two visitors who pause a schedule, or one that is sent twice, pause it.
+// All else of the schedule stays.
 func TestPauseTwice(t *testing.T) {
 	s := open(t, mayfly.Options{})
 	api, key := s.db.Scheduler(), &scheduler.GetScheduleInput{Name: aws.String("daily"), GroupName: aws.String("default")}

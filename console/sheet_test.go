@@ -10,8 +10,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
-// TestSheet: in CSV for spreadsheets an apostrophe stands before each text that one of them computes,
-// and before no other value.
+// TestSheet: in CSV for spreadsheets an apostrophe stands before each text that one of them
+// computes, and before no other value.
 func TestSheet(t *testing.T) {
 	s := open(t, mayfly.Options{})
 	s.table("things")

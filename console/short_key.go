@@ -15,9 +15,9 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/transfer"
 )
 
-// A control character of a key takes eight bytes in a URL, as JSON, and a long key of them would not
-// fit. Such a key has a short form: for each attribute, in the order of their names, a letter for
-// its type, and its value in base64. No JSON begins with the mark.
+// As JSON, a control character of a key takes eight bytes in a URL, and a long key of them would
+// not fit. Such a key has a short form: for each attribute, in the order of their names, a letter
+// for its type, and its value in base64. No JSON begins with the mark.
 const (
 	shortMark  = "~"
 	shortJoint = "."

@@ -12,8 +12,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/work/attr"
 )
 
-// TestLongestKeys: the pages of items with the longest keys can be reached, whatever their bytes: the
-// item, its copy, its formats and the page after a change.
+// TestLongestKeys: the pages of items with the longest keys can be reached, whatever their bytes:
+// the item, its copy, its formats and the page after a change.
 func TestLongestKeys(t *testing.T) {
 	for name, keys := range map[string]struct {
 		kinds string

@@ -68,8 +68,8 @@ func StoredOptions(texts []string) mayfly.Options {
 	}
 }
 
-// Store stores texts through the APIs that programs use. The work whose names it has goes on until the
-// end of the test.
+// Store stores texts through the APIs that programs use. The work whose names it has goes on until
+// the end of the test.
 func Store(t *testing.T, db *mayfly.DB, texts []string) *Stored {
 	t.Helper()
 	s := &Stored{t: t, db: db, texts: texts}
@@ -155,8 +155,8 @@ func (s *Stored) trigger() {
 }
 
 // parcels defines lifecycles: one with a handler for each text, each called after a minute, and one
-// whose times are texts. They run until the end of the test; the function that it returns creates the
-// entities that are to stay in their first state.
+// whose times are texts. They run until the end of the test; the function that it returns creates
+// the entities that are to stay in their first state.
 func (s *Stored) parcels() func() {
 	s.t.Helper()
 	t, ctx := s.t, s.t.Context()

@@ -135,8 +135,8 @@ func (d Definition) file() (string, error) {
 	if err != nil || readsBack(file) {
 		return string(file), err
 	}
-	// The encoder indents a text of several lines wrongly if it begins with white space. Within braces
-	// it writes quotation marks instead.
+	// The encoder indents a text of several lines wrongly if it begins with white space. Within
+	// braces it writes quotation marks instead.
 	file, err = yaml.Marshal(struct {
 		Braces *Definition `yaml:"d,flow"`
 	}{&d})
