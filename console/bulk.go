@@ -205,7 +205,7 @@ func (b *bulk) read(ctx context.Context, t *table, v *visit) (map[string]attr.It
 			continue
 		}
 		for asked := map[string]types.KeysAndAttributes{t.name(): want}; len(asked) > 0; {
-			out, err := v.db().BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: asked})
+			out, err := v.DynamoDB().BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: asked})
 			if err != nil {
 				return nil, err
 			}
@@ -249,7 +249,7 @@ func (b *bulk) effect(t *table, item attr.Item, clock reading) (before, after no
 // apply makes the change, item by item: each has a condition of its own. It returns the number of
 // changed items, and a row for each other one. items are the chosen ones as they are.
 func (b *bulk) apply(ctx context.Context, t *table, v *visit, items map[string]attr.Item) (done int, failed []node) {
-	db, now := v.db(), v.clock(ctx).now
+	db, now := v.DynamoDB(), v.clock(ctx).now
 	errs := make([]error, len(b.keys))
 	parallel(len(b.keys), func(i int) {
 		item := items[b.keys[i]]

@@ -165,7 +165,7 @@ func (e editor) update(ctx context.Context, v *visit, item attr.Item) error {
 		case x.update == "":
 			return nil
 		}
-		_, err := v.db().UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		_, err := v.DynamoDB().UpdateItem(ctx, &dynamodb.UpdateItemInput{
 			TableName: aws.String(e.name()), Key: key, UpdateExpression: &x.update, ConditionExpression: &x.condition,
 			ExpressionAttributeNames: x.names, ExpressionAttributeValues: orNil(x.values),
 		})
@@ -178,7 +178,7 @@ func (e editor) update(ctx context.Context, v *visit, item attr.Item) error {
 func (e editor) replace(ctx context.Context, v *visit, item attr.Item) error {
 	return e.ifShown(ctx, v, e.key, e.was, func(now attr.Item, documents bool) error {
 		x := e.comparison(now, documents)
-		_, err := v.db().PutItem(ctx, &dynamodb.PutItemInput{
+		_, err := v.DynamoDB().PutItem(ctx, &dynamodb.PutItemInput{
 			TableName: aws.String(e.name()), Item: item, ConditionExpression: &x.condition,
 			ExpressionAttributeNames: x.names, ExpressionAttributeValues: orNil(x.values),
 		})
@@ -197,7 +197,7 @@ func (t *table) remove(ctx context.Context, v *visit, key, was string) error {
 	}
 	return t.ifShown(ctx, v, key, was, func(now attr.Item, documents bool) error {
 		x := t.comparison(now, documents)
-		_, err := v.db().DeleteItem(ctx, &dynamodb.DeleteItemInput{
+		_, err := v.DynamoDB().DeleteItem(ctx, &dynamodb.DeleteItemInput{
 			TableName: aws.String(t.name()), Key: k, ConditionExpression: &x.condition,
 			ExpressionAttributeNames: x.names, ExpressionAttributeValues: orNil(x.values),
 		})

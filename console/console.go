@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 
 	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/front/browser"
@@ -97,6 +98,9 @@ func newPages(o Options) *pages {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	if o.Config.HTTPClient == nil {
+		o.Config.HTTPClient = awshttp.NewBuildableClient() // so that all visits share its connections
+	}
 	p := &pages{Options: o, mux: http.NewServeMux(), machine: clock.New()}
 	if _, err := rand.Read(p.secret[:]); err != nil {
 		panic(err) // it never fails
@@ -172,10 +176,10 @@ func (p *pages) visit(r *http.Request) (*visit, error) {
 	}
 	v := &visit{pages: p, r: r, endpoint: p.endpoint(user, password), token: p.tokenOf(user, password)}
 	if p.api != nil {
-		if strings.Trim(v.config.Region, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || v.config.Region == "" {
+		if strings.Trim(v.Config.Region, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || v.Config.Region == "" {
 			return nil, errRegion // the server would take it for its standard region
 		}
-		v.config.HTTPClient, v.visible = inProcess{p.api, r.RemoteAddr, r.TLS}, addressOf(r, p.URL)
+		v.Config.HTTPClient, v.visible = inProcess{p.api, r.RemoteAddr, r.TLS}, addressOf(r, p.URL)
 	}
 	return v, nil
 }
@@ -316,7 +320,7 @@ func (v *visit) admit(ctx context.Context, w http.ResponseWriter, most int64) er
 	if !v.hasToken(v.r.URL.Query().Get("token")) {
 		most = formMost
 	} else if v.r.ContentLength < 0 || v.r.ContentLength > formMost {
-		if _, err := v.db().ListTables(ctx, listOne); asksForKey(err) {
+		if _, err := v.DynamoDB().ListTables(ctx, listOne); asksForKey(err) {
 			return err
 		}
 	}

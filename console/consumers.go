@@ -13,7 +13,7 @@ import (
 
 // consumers shows the consumers of a table's stream and how far they are behind its end.
 func (v *visit) consumers(ctx context.Context, t *table) node {
-	all, err := consume.Distances(ctx, v.db(), v.streams(), aws.ToString(t.LatestStreamArn), lease.Options{})
+	all, err := consume.Distances(ctx, v.DynamoDB(), v.Streams(), aws.ToString(t.LatestStreamArn), lease.Options{})
 	if err != nil {
 		return group{el("h2", words("Consumers")), missing("The consumers cannot be read.", err)}
 	}

@@ -20,7 +20,7 @@ const (
 // showDeadLetters lists deliveries that have failed for good.
 func showDeadLetters(ctx context.Context, v *visit) (*page, error) {
 	f := form{v.r.Form}
-	all, next, err := deliver.ListDeadLetters(ctx, v.db(), deliver.DeadLetterFilter{Target: f.get("target"), Source: f.get("source"), Code: f.get("code")}, lettersPage, f.get("from"))
+	all, next, err := deliver.ListDeadLetters(ctx, v.DynamoDB(), deliver.DeadLetterFilter{Target: f.get("target"), Source: f.get("source"), Code: f.get("code")}, lettersPage, f.get("from"))
 	if errors.Is(err, deliver.ErrBadToken) {
 		err = &pageError{http.StatusBadRequest, "The URL's page of dead letters is none: begin at the first page."}
 	}
@@ -73,9 +73,9 @@ func changeDeadLetters(ctx context.Context, v *visit) (string, *page, error) {
 	var err error
 	switch v.r.PostForm.Get("do") {
 	case "redrive":
-		_, err = deliver.RedriveDeadLetters(ctx, v.db(), ids...)
+		_, err = deliver.RedriveDeadLetters(ctx, v.DynamoDB(), ids...)
 	case "delete":
-		_, err = deliver.DeleteDeadLetters(ctx, v.db(), ids...)
+		_, err = deliver.DeleteDeadLetters(ctx, v.DynamoDB(), ids...)
 	default:
 		err = errChange
 	}

@@ -172,7 +172,7 @@ func (t *table) save(ctx context.Context, v *visit, f form) (string, *page, erro
 // the name of the button.
 func (e editor) write(ctx context.Context, v *visit, as string, item attr.Item) error {
 	if as == "create" || e.key == "" {
-		_, err := v.db().PutItem(ctx, &dynamodb.PutItemInput{
+		_, err := v.DynamoDB().PutItem(ctx, &dynamodb.PutItemInput{
 			TableName: aws.String(e.name()), Item: item,
 			ConditionExpression: aws.String("attribute_not_exists(#k)"), ExpressionAttributeNames: map[string]string{"#k": e.keys()[0]},
 		})

@@ -3,21 +3,14 @@ package console
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"crypto/tls"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/credentials"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
-	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 	"github.com/aws/smithy-go"
 
 	"github.com/mayflydb/mayfly/internal/clock"
@@ -26,8 +19,7 @@ import (
 
 // endpoint is the endpoint with the credentials of a visitor.
 type endpoint struct {
-	config  aws.Config
-	url     string
+	sdk.Endpoint
 	visible string       // the URL for programs of the visitor
 	machine *clock.Clock // the wall clock
 }
@@ -36,40 +28,17 @@ type endpoint struct {
 // credentials of the options, or made-up ones, which a server without keys accepts. A server of this
 // process may keep regions apart: KEY/REGION is a key with a region.
 func (p *pages) endpoint(key, secret string) *endpoint {
-	e := &endpoint{p.Config.Copy(), p.URL, p.URL, p.machine}
+	e := &endpoint{sdk.Endpoint{Config: p.Config.Copy(), URL: p.URL}, p.URL, p.machine}
 	if name, region, found := strings.Cut(key, "/"); found && p.api != nil {
-		key, e.config.Region = name, region
+		key, e.Config.Region = name, region
 	}
 	switch {
 	case key != "" && secret != "": // the SDK signs with no empty one
-		e.config.Credentials = credentials.NewStaticCredentialsProvider(key, secret, "")
-	case e.config.Credentials == nil:
-		e.config.Credentials = credentials.NewStaticCredentialsProvider("any", "any", "")
+		e.Config.Credentials = credentials.NewStaticCredentialsProvider(key, secret, "")
+	case e.Config.Credentials == nil:
+		e.Config.Credentials = credentials.NewStaticCredentialsProvider("any", "any", "")
 	}
 	return e
-}
-
-// isAWS reports whether the endpoint is Amazon's service.
-func (e *endpoint) isAWS() bool { return e.url == "" }
-
-// base returns the URL for the SDK's clients.
-func (e *endpoint) base() *string {
-	if e.isAWS() {
-		return nil
-	}
-	return &e.url
-}
-
-func (e *endpoint) db() *dynamodb.Client {
-	return sdk.DynamoDB(e.config, func(o *dynamodb.Options) { o.BaseEndpoint = e.base() })
-}
-
-func (e *endpoint) streams() *dynamodbstreams.Client {
-	return sdk.Streams(e.config, func(o *dynamodbstreams.Options) { o.BaseEndpoint = e.base() })
-}
-
-func (e *endpoint) scheduler() *scheduler.Client {
-	return sdk.Scheduler(e.config, func(o *scheduler.Options) { o.BaseEndpoint = e.base() })
 }
 
 // answerMost is the size of the largest answer to ask.
@@ -77,7 +46,7 @@ const answerMost = 8 << 20
 
 // ask sends a signed request to one of mayfly's own paths, and returns the body of the answer.
 func (e *endpoint) ask(ctx context.Context, method, path string, in any) ([]byte, error) {
-	if e.isAWS() {
+	if e.IsAWS() {
 		return nil, errNotMayfly
 	}
 	body := []byte{}
@@ -87,23 +56,7 @@ func (e *endpoint) ask(ctx context.Context, method, path string, in any) ([]byte
 			return nil, err
 		}
 	}
-	r, err := http.NewRequestWithContext(ctx, method, e.url+path, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	identity, err := e.config.Credentials.Retrieve(ctx)
-	if err != nil {
-		return nil, err
-	}
-	sum := sha256.Sum256(body)
-	if err := v4.NewSigner().SignHTTP(ctx, identity, r, hex.EncodeToString(sum[:]), "dynamodb", e.config.Region, e.machine.Now()); err != nil {
-		return nil, err
-	}
-	client := e.config.HTTPClient
-	if client == nil {
-		client = http.DefaultClient
-	}
-	answer, err := client.Do(r)
+	answer, err := e.Ask(ctx, method, path, body, e.machine.Now())
 	if err != nil {
 		return nil, err
 	}

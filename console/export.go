@@ -36,7 +36,7 @@ func (p *pages) exportItems(w http.ResponseWriter, r *http.Request) {
 	var first *found
 	if err == nil {
 		q.limit = pageMost
-		first, err = q.run(ctx, v.db())
+		first, err = q.run(ctx, v.DynamoDB())
 	}
 	if err != nil {
 		p.answer(ctx, w, v, nil, err)
@@ -78,7 +78,7 @@ func (p *pages) exportItems(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		q.start = first.next
-		if first, err = q.run(r.Context(), v.db()); err != nil {
+		if first, err = q.run(r.Context(), v.DynamoDB()); err != nil {
 			p.Logger.Warn("an export from a page has failed", "table", t.name(), "error", err)
 			panic(http.ErrAbortHandler) // the connection breaks, so that a part is not taken for the whole
 		}
@@ -97,7 +97,7 @@ func (q *query) countable(ctx context.Context, v *visit, first *found) error {
 	for n, f := len(first.items), first; f.next != nil; {
 		all.start = f.next
 		var err error
-		if f, err = all.run(ctx, v.db()); err != nil {
+		if f, err = all.run(ctx, v.DynamoDB()); err != nil {
 			return err
 		}
 		if n += int(f.matched); n > exportMost {
@@ -126,7 +126,7 @@ func (q *query) exported(ctx context.Context, v *visit, first *found) ([]string,
 		}
 		all.start = f.next
 		var err error
-		if f, err = all.run(ctx, v.db()); err != nil {
+		if f, err = all.run(ctx, v.DynamoDB()); err != nil {
 			return nil, err
 		}
 	}

@@ -13,7 +13,7 @@ func (v *visit) fate(ctx context.Context, t *table) fate {
 		record = ", and its stream gets a REMOVE record then"
 	}
 	if !v.clock(ctx).ours {
-		if v.isAWS() {
+		if v.IsAWS() {
 			return fate{"then removed within days", "After its deadline an item stays until Amazon removes it, usually within a few days" + record + "."}
 		}
 		return fate{"then removed later or never", "After its deadline an item stays until the endpoint removes it. This one does not say when, or whether: Amazon takes up to a few days, and some emulators never do" + record + "."}

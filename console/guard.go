@@ -25,7 +25,7 @@ func showGuard(ctx context.Context, v *visit) (*page, error) {
 	if name == "" {
 		return p, nil
 	}
-	status, err := guard.Look(ctx, guard.Options{DB: v.db(), Table: name, Attribute: f.get("attribute"), MaxSkew: time.Hour, LocalClock: v.clock(ctx).ours}, guard.LookMinutes)
+	status, err := guard.Look(ctx, guard.Options{DB: v.DynamoDB(), Table: name, Attribute: f.get("attribute"), MaxSkew: time.Hour, LocalClock: v.clock(ctx).ours}, guard.LookMinutes)
 	if err != nil {
 		if asksForKey(err) {
 			return nil, err
@@ -44,7 +44,7 @@ func showGuard(ctx context.Context, v *visit) (*page, error) {
 
 // guardedTables links to the tables whose workers report.
 func (v *visit) guardedTables(ctx context.Context, attribute string) node {
-	names, err := guard.Guarded(ctx, v.db(), guard.Tables{})
+	names, err := guard.Guarded(ctx, v.DynamoDB(), guard.Tables{})
 	if err != nil {
 		return missing("The guarded tables cannot be listed.", err)
 	}

@@ -112,7 +112,7 @@ func (t *table) lastOf(u *upload) (map[keyHash]int, error) {
 func (t *table) write(ctx context.Context, v *visit, u *upload, last map[keyHash]int) (int, error) {
 	policy := retry.Calls
 	policy.For = callMost
-	side := transfer.Side{DB: v.db(), Table: t.name(), Rate: transfer.NewRate(0), Retry: policy}
+	side := transfer.Side{DB: v.DynamoDB(), Table: t.name(), Rate: transfer.NewRate(0), Retry: policy}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var running sync.WaitGroup

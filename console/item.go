@@ -63,7 +63,7 @@ func (v *visit) item(ctx context.Context, t *table, key string) (attr.Item, erro
 	if err != nil {
 		return nil, &pageError{http.StatusBadRequest, "This is not the key of an item: " + err.Error()}
 	}
-	out, err := v.db().GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String(t.name()), Key: k, ConsistentRead: aws.Bool(true)})
+	out, err := v.DynamoDB().GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String(t.name()), Key: k, ConsistentRead: aws.Bool(true)})
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +214,7 @@ func (t *table) renew(ctx context.Context, v *visit, f form) error {
 	x := newExpressions()
 	x.equals(t.ttl, attr.N(f.get("was")), true)
 	x.renew(t.ttl, at, now, time.Duration(by)*time.Second)
-	_, err = v.db().UpdateItem(ctx, &dynamodb.UpdateItemInput{
+	_, err = v.DynamoDB().UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: aws.String(t.name()), Key: key, UpdateExpression: &x.update, ConditionExpression: &x.condition,
 		ExpressionAttributeNames: x.names, ExpressionAttributeValues: x.values,
 	})

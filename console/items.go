@@ -25,7 +25,7 @@ func showItems(ctx context.Context, v *visit) (*page, error) {
 		return nil, err
 	}
 	body := []node{q.form(v)}
-	f, err := q.run(ctx, v.db())
+	f, err := q.run(ctx, v.DynamoDB())
 	if err != nil {
 		if asksForKey(err) {
 			return nil, err

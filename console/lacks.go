@@ -73,7 +73,7 @@ func (l *lacking) note(areas map[string]string, ok bool) {
 func (v *visit) probe(ctx context.Context) (_ map[string]string, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, probeMost)
 	defer cancel()
-	if _, err := v.db().ListTables(ctx, listOne); err != nil {
+	if _, err := v.DynamoDB().ListTables(ctx, listOne); err != nil {
 		return nil, false // the page shows the reason
 	}
 	one := aws.Int32(1)
@@ -82,25 +82,25 @@ func (v *visit) probe(ctx context.Context) (_ map[string]string, ok bool) {
 		ask          func() error
 	}{
 		{"schedules", "This endpoint has no EventBridge Scheduler.", func() error {
-			_, err := v.scheduler().ListSchedules(ctx, &scheduler.ListSchedulesInput{MaxResults: one})
+			_, err := v.Scheduler().ListSchedules(ctx, &scheduler.ListSchedulesInput{MaxResults: one})
 			return err
 		}},
 		{"triggers", "This endpoint has no event source mappings.", func() error {
 			var found struct{}
-			return mappings.New(v.scheduler()).List(ctx, url.Values{"MaxItems": {"1"}}, &found)
+			return mappings.New(v.Scheduler()).List(ctx, url.Values{"MaxItems": {"1"}}, &found)
 		}},
 		{"partiql", "This endpoint has no PartiQL.", func() error {
-			_, err := v.db().ExecuteStatement(ctx, &dynamodb.ExecuteStatementInput{Statement: aws.String("?")}) // no statement: it is refused before anything happens
+			_, err := v.DynamoDB().ExecuteStatement(ctx, &dynamodb.ExecuteStatementInput{Statement: aws.String("?")}) // no statement: it is refused before anything happens
 			return err
 		}},
 		{ttlArea, "This endpoint has no time to live (TTL): items do not expire.", func() error {
-			_, err := v.db().UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{ // no name of a table: it is refused before anything happens
+			_, err := v.DynamoDB().UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{ // no name of a table: it is refused before anything happens
 				TableName: aws.String("?"), TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String("?"), Enabled: aws.Bool(true)},
 			})
 			return err
 		}},
 		{streamsArea, "This endpoint has no streams.", func() error {
-			_, err := v.streams().ListStreams(ctx, &dynamodbstreams.ListStreamsInput{Limit: one})
+			_, err := v.Streams().ListStreams(ctx, &dynamodbstreams.ListStreamsInput{Limit: one})
 			return err
 		}},
 	}

@@ -22,7 +22,7 @@ const (
 // runs here.
 func (v *visit) lifecycles(ctx context.Context) (*lifecycle.Lifecycles, error) {
 	clock := v.clock(ctx)
-	return lifecycle.New(lifecycle.Options{DB: v.db(), Streams: v.streams(), Now: func() time.Time { return clock.now }, Unmapped: true})
+	return lifecycle.New(lifecycle.Options{DB: v.DynamoDB(), Streams: v.Streams(), Now: func() time.Time { return clock.now }, Unmapped: true})
 }
 
 // lifecyclePath returns the path of a lifecycle's page.

@@ -61,7 +61,7 @@ func newTablePage(ctx context.Context, v *visit, err error) *page {
 // createTable creates a table from the form.
 func createTable(ctx context.Context, v *visit) (string, *page, error) {
 	in := newTable(form{v.r.PostForm})
-	_, err := v.db().CreateTable(ctx, in)
+	_, err := v.DynamoDB().CreateTable(ctx, in)
 	if err != nil {
 		return "", newTablePage(ctx, v, err), nil
 	}
@@ -111,7 +111,7 @@ func newTable(f form) *dynamodb.CreateTableInput {
 
 // enableTTL enables the TTL of a table as soon as the table is active.
 func (v *visit) enableTTL(ctx context.Context, name, attribute string) error {
-	db := v.db()
+	db := v.DynamoDB()
 	if err := dynamodb.NewTableExistsWaiter(db, func(o *dynamodb.TableExistsWaiterOptions) { o.MinDelay = o.MaxDelay / 600 }).
 		Wait(ctx, &dynamodb.DescribeTableInput{TableName: &name}, callMost); err != nil {
 		return err

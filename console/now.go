@@ -18,7 +18,7 @@ import (
 // showNow shows the present: expirations, lateness, calls and alarms. The values follow as events.
 func showNow(ctx context.Context, v *visit) (*page, error) {
 	p := &page{title: "Now", area: root}
-	if _, err := v.db().ListTables(ctx, listOne); err != nil {
+	if _, err := v.DynamoDB().ListTables(ctx, listOne); err != nil {
 		return nil, err
 	}
 	if _, err := v.metrics(ctx); err != nil {

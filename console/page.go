@@ -239,11 +239,11 @@ func link(path, name string, current bool, reason string, more ...node) node {
 
 // name returns the endpoint's name.
 func (e *endpoint) name() string {
-	if e.isAWS() {
-		return "Amazon DynamoDB in " + e.config.Region
+	if e.IsAWS() {
+		return "Amazon DynamoDB in " + e.Config.Region
 	}
-	if e.config.Region != regionDefault {
-		return e.visible + " in " + e.config.Region
+	if e.Config.Region != regionDefault {
+		return e.visible + " in " + e.Config.Region
 	}
 	return e.visible
 }

@@ -89,7 +89,7 @@ func runStatement(ctx context.Context, v *visit, statement string) (*page, int, 
 	if token := v.r.FormValue("token_next"); token != "" {
 		in.NextToken = &token
 	}
-	out, err := v.db().ExecuteStatement(ctx, in)
+	out, err := v.DynamoDB().ExecuteStatement(ctx, in)
 	if asksForKey(err) {
 		return nil, 0, err
 	}

@@ -38,7 +38,7 @@ func showReminders(ctx context.Context, v *visit) (*page, error) {
 	var first laterFirst
 	read := 0
 	passed := clock.Stopwatch()
-	err := reminder.Each(ctx, v.db(), f.get("rule"), func(r reminder.Reminder) error {
+	err := reminder.Each(ctx, v.DynamoDB(), f.get("rule"), func(r reminder.Reminder) error {
 		if read++; read > remindersRead || passed() > scanFor {
 			return errEnough
 		}

@@ -87,8 +87,8 @@ func (r request) cli(e *endpoint) string {
 			b.WriteString(" " + quoteShell(string(transfer.AppendItem(nil, v))))
 		}
 	}
-	if e.isAWS() {
-		b.WriteString(" \\\n  --region " + quoteShell(e.config.Region))
+	if e.IsAWS() {
+		b.WriteString(" \\\n  --region " + quoteShell(e.Config.Region))
 	} else {
 		b.WriteString(" \\\n  --endpoint-url " + quoteShell(e.visible))
 	}
@@ -129,8 +129,8 @@ func (r request) python(e *endpoint) string {
 }
 
 func pythonEndpoint(e *endpoint) string {
-	if e.isAWS() {
-		return ", region_name=" + quoteText(e.config.Region)
+	if e.IsAWS() {
+		return ", region_name=" + quoteText(e.Config.Region)
 	}
 	return ", endpoint_url=" + quoteText(e.visible)
 }
@@ -138,8 +138,8 @@ func pythonEndpoint(e *endpoint) string {
 // javascript returns the call with version 3 of the AWS SDK for JavaScript.
 func (r request) javascript(e *endpoint) string {
 	command, options := r.operation+"Command", "{ endpoint: "+quoteText(e.visible)+" }"
-	if e.isAWS() {
-		options = "{ region: " + quoteText(e.config.Region) + " }"
+	if e.IsAWS() {
+		options = "{ region: " + quoteText(e.Config.Region) + " }"
 	}
 	var b strings.Builder
 	b.WriteString("import { DynamoDBClient, " + command + " } from \"@aws-sdk/client-dynamodb\";\n\nconst db = new DynamoDBClient(" + options + ");\nconst answer = await db.send(new " + command + "({\n")
@@ -158,8 +158,8 @@ func (r request) golang(e *endpoint) string {
 	}
 	call.WriteString("\t})\n")
 	region, base := "", "\tdb := dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) { o.BaseEndpoint = aws.String("+strconv.Quote(e.visible)+") })\n"
-	if e.isAWS() {
-		region, base = ", config.WithRegion("+strconv.Quote(e.config.Region)+")", "\tdb := dynamodb.NewFromConfig(cfg)\n"
+	if e.IsAWS() {
+		region, base = ", config.WithRegion("+strconv.Quote(e.Config.Region)+")", "\tdb := dynamodb.NewFromConfig(cfg)\n"
 	}
 	imports := []string{"aws", "config", "service/dynamodb"} // each call has a text, which aws.String makes
 	if slices.ContainsFunc(r.params, func(p param) bool { _, ok := p.value.(attr.Item); return ok }) {

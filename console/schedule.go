@@ -34,7 +34,7 @@ var errNoHistory = &pageError{http.StatusNotFound, "EventBridge Scheduler's API 
 func showSchedule(ctx context.Context, v *visit) (*page, error) {
 	f := form{v.r.Form}
 	groupName, name := f.get("group"), f.get("name")
-	out, err := v.scheduler().GetSchedule(ctx, &scheduler.GetScheduleInput{Name: &name, GroupName: &groupName})
+	out, err := v.Scheduler().GetSchedule(ctx, &scheduler.GetScheduleInput{Name: &name, GroupName: &groupName})
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (v *visit) history(ctx context.Context, s *schedule) node {
 	name := aws.ToString(s.Name)
 	byHand := regexp.MustCompile(`^` + regexp.QuoteMeta(name[:min(len(name), nameMost-len(runEnding)-runDigits)]+runEnding) + `[0-9a-f]{8}$`)
 	arn := strings.TrimSuffix(aws.ToString(s.Arn), name)
-	h, err := schedules.ReadHistory(ctx, v.db(), v.streams(), aws.ToString(s.GroupName), arn, func(other string) bool { return other == name || byHand.MatchString(other) }, runsShown)
+	h, err := schedules.ReadHistory(ctx, v.DynamoDB(), v.Streams(), aws.ToString(s.GroupName), arn, func(other string) bool { return other == name || byHand.MatchString(other) }, runsShown)
 	if err != nil {
 		return missing("The past firings cannot be read.", err)
 	}

@@ -30,7 +30,7 @@ func showSchedules(ctx context.Context, v *visit) (*page, error) {
 	f := form{v.r.Form}
 	in := &scheduler.ListSchedulesInput{MaxResults: aws.Int32(schedulesPage), NamePrefix: pointer(f.get("q")), GroupName: pointer(f.get("group")), NextToken: pointer(f.get("from"))}
 	p := &page{title: "Schedules", area: below + "schedules"}
-	client := v.scheduler()
+	client := v.Scheduler()
 	out, err := client.ListSchedules(ctx, in)
 	if err != nil {
 		if asksForKey(err) {
@@ -83,7 +83,7 @@ func (v *visit) addNext(ctx context.Context, all []schedule, clock reading) {
 	states := map[string]schedules.State{}
 	if clock.ours {
 		for group, members := range names {
-			read, err := schedules.ReadStates(ctx, v.db(), group, members...)
+			read, err := schedules.ReadStates(ctx, v.DynamoDB(), group, members...)
 			if err != nil {
 				continue // the key may not read the table: compute them from the expressions
 			}
@@ -170,7 +170,7 @@ const (
 
 // changeSchedule pauses, resumes, runs or deletes a schedule.
 func changeSchedule(ctx context.Context, v *visit) (string, *page, error) {
-	f, client := form{v.r.PostForm}, v.scheduler()
+	f, client := form{v.r.PostForm}, v.Scheduler()
 	name, group := aws.String(f.get("name")), aws.String(f.get("group"))
 	if f.get("do") == "delete" {
 		_, err := client.DeleteSchedule(ctx, &scheduler.DeleteScheduleInput{Name: name, GroupName: group})
@@ -205,15 +205,15 @@ func (v *visit) setState(ctx context.Context, s *scheduler.GetScheduleOutput, st
 		return nil
 	}
 	var catchUp schedules.CatchUp
-	if !v.isAWS() { // the clock, which would show whether it is mayfly, may be closed to the visitor
+	if !v.IsAWS() { // the clock, which would show whether it is mayfly, may be closed to the visitor
 		group, name := aws.ToString(s.GroupName), aws.ToString(s.Name)
-		states, err := schedules.ReadStates(ctx, v.db(), group, name)
+		states, err := schedules.ReadStates(ctx, v.DynamoDB(), group, name)
 		if err != nil {
 			return err
 		}
 		catchUp = states[name].CatchUp
 	}
-	_, err := v.scheduler().UpdateSchedule(ctx, &scheduler.UpdateScheduleInput{
+	_, err := v.Scheduler().UpdateSchedule(ctx, &scheduler.UpdateScheduleInput{
 		Name: s.Name, GroupName: s.GroupName, State: state, ActionAfterCompletion: s.ActionAfterCompletion, Description: s.Description, EndDate: s.EndDate, StartDate: s.StartDate,
 		FlexibleTimeWindow: s.FlexibleTimeWindow, KmsKeyArn: s.KmsKeyArn, ScheduleExpression: s.ScheduleExpression, ScheduleExpressionTimezone: s.ScheduleExpressionTimezone, Target: s.Target,
 	}, func(o *scheduler.Options) {
@@ -249,7 +249,7 @@ func (v *visit) runOnce(ctx context.Context, s *scheduler.GetScheduleOutput) err
 	if clock.ours {
 		expression = "instant(" + clock.now.UTC().Format("2006-01-02T15:04:05.000") + ")"
 	}
-	_, err := v.scheduler().CreateSchedule(ctx, &scheduler.CreateScheduleInput{
+	_, err := v.Scheduler().CreateSchedule(ctx, &scheduler.CreateScheduleInput{
 		Name: aws.String(name[:min(len(name), nameMost-len(ending))] + ending), GroupName: s.GroupName, Description: aws.String("One firing of " + name),
 		ScheduleExpression: &expression, ActionAfterCompletion: types.ActionAfterCompletionDelete,
 		FlexibleTimeWindow: &types.FlexibleTimeWindow{Mode: types.FlexibleTimeWindowModeOff}, KmsKeyArn: s.KmsKeyArn, Target: s.Target,

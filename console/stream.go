@@ -84,7 +84,7 @@ func followStream(ctx context.Context, v *visit, l *live) error {
 	}
 	f := form{v.r.Form}
 	keep := recordFilter{event: f.get("event"), part: strings.ToLower(f.get("q"))}
-	s := &tail{streams: v.streams(), arn: aws.ToString(t.LatestStreamArn), from: streamtypes.ShardIteratorTypeLatest, open: map[string]*string{}, seen: map[string]bool{}}
+	s := &tail{streams: v.Streams(), arn: aws.ToString(t.LatestStreamArn), from: streamtypes.ShardIteratorTypeLatest, open: map[string]*string{}, seen: map[string]bool{}}
 	if f.get("from") == "oldest" {
 		s.from = streamtypes.ShardIteratorTypeTrimHorizon
 	}

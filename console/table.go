@@ -25,7 +25,7 @@ type table struct {
 
 // describe returns the description of a table.
 func (v *visit) describe(ctx context.Context, name string) (*table, error) {
-	db := v.db()
+	db := v.DynamoDB()
 	out, err := db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &name})
 	if err != nil {
 		return nil, err

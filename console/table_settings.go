@@ -136,7 +136,7 @@ func (v *visit) changeCapacity(ctx context.Context, name string, f form) error {
 			in.ProvisionedThroughput, in.BillingMode = nil, ""
 		}
 	}
-	_, err = v.db().UpdateTable(ctx, in)
+	_, err = v.DynamoDB().UpdateTable(ctx, in)
 	return err
 }
 
@@ -192,7 +192,7 @@ func (t *table) deleteForm(v *visit) node {
 
 // changeTable makes a change of the page of settings.
 func changeTable(ctx context.Context, v *visit) (string, *page, error) {
-	name, f, db := v.r.PathValue("table"), form{v.r.PostForm}, v.db()
+	name, f, db := v.r.PathValue("table"), form{v.r.PostForm}, v.DynamoDB()
 	var err error
 	switch do := f.get("do"); do {
 	case "ttl-on", "ttl-off":
@@ -249,7 +249,7 @@ func (v *visit) createIndex(ctx context.Context, table string, f form) error {
 	if p := t.ProvisionedThroughput; p != nil && t.billing() == types.BillingModeProvisioned {
 		create.ProvisionedThroughput = &types.ProvisionedThroughput{ReadCapacityUnits: p.ReadCapacityUnits, WriteCapacityUnits: p.WriteCapacityUnits}
 	}
-	_, err = v.db().UpdateTable(ctx, &dynamodb.UpdateTableInput{
+	_, err = v.DynamoDB().UpdateTable(ctx, &dynamodb.UpdateTableInput{
 		TableName: &table, AttributeDefinitions: definitions,
 		GlobalSecondaryIndexUpdates: []types.GlobalSecondaryIndexUpdate{{Create: create}},
 	})

@@ -54,7 +54,7 @@ func (v *visit) tableNames(ctx context.Context, from, part string) (names []stri
 		in.ExclusiveStartTableName = &from
 	}
 	for {
-		out, err := v.db().ListTables(ctx, in)
+		out, err := v.DynamoDB().ListTables(ctx, in)
 		if err != nil {
 			return nil, "", err
 		}

@@ -28,7 +28,7 @@ func showTriggers(ctx context.Context, v *visit) (*page, error) {
 		EventSourceMappings []mapping
 		NextMarker          string
 	}
-	if err := mappings.New(v.scheduler()).List(ctx, query, &found); err != nil {
+	if err := mappings.New(v.Scheduler()).List(ctx, query, &found); err != nil {
 		if asksForKey(err) {
 			return nil, err
 		}
@@ -72,7 +72,7 @@ func (m *mapping) row(v *visit) node {
 
 // changeTrigger pauses, resumes or deletes a trigger.
 func changeTrigger(ctx context.Context, v *visit) (string, *page, error) {
-	f, client := form{v.r.PostForm}, mappings.New(v.scheduler())
+	f, client := form{v.r.PostForm}, mappings.New(v.Scheduler())
 	var answer mapping
 	var err error
 	switch do := f.get("do"); do {

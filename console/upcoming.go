@@ -98,7 +98,7 @@ func (v *visit) scannedDeadlines(ctx context.Context, t *table, from, to time.Ti
 		projection += ", " + place
 	}
 	in := &dynamodb.ScanInput{TableName: aws.String(t.name()), ProjectionExpression: &projection, ExpressionAttributeNames: names}
-	read, err := readPart(ctx, v.db(), in, pageLimits, func(items []attr.Item) {
+	read, err := readPart(ctx, v.DynamoDB(), in, pageLimits, func(items []attr.Item) {
 		for _, item := range items {
 			u.add(t, item, now)
 		}

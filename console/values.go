@@ -18,7 +18,7 @@ func (t *table) values(ctx context.Context, v *visit) (node, error) {
 		return v.readLink("values", "Look for TTL values that never expire"), nil
 	}
 	s := judge.NewSurvey(t.ttl, t.keys(), v.clock(ctx).now.UnixMilli())
-	read, err := readPart(ctx, v.db(), &dynamodb.ScanInput{TableName: aws.String(t.name())}, pageLimits, func(items []attr.Item) { s.Add(items) })
+	read, err := readPart(ctx, v.DynamoDB(), &dynamodb.ScanInput{TableName: aws.String(t.name())}, pageLimits, func(items []attr.Item) { s.Add(items) })
 	if err != nil {
 		return nil, err
 	}
