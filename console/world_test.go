@@ -4,6 +4,7 @@ import (
 	"flag"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -19,6 +20,12 @@ import (
 	"github.com/mayflydb/mayfly/internal/testkit"
 	"github.com/mayflydb/mayfly/internal/testkit/chrome"
 )
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	testkit.AtOnce(4) // those that mostly wait
+	os.Exit(chrome.Main(m))
+}
 
 // world is an endpoint with pages.
 type world struct {

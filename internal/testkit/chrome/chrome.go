@@ -5,10 +5,8 @@ package chrome
 import (
 	"context"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -16,7 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/css"
+	"github.com/chromedp/cdproto/dom"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
@@ -44,41 +45,6 @@ var Desk = Views[2]
 
 // patience is the time that a tab waits for the expected text. A loaded machine needs most of it.
 const patience = 40 * time.Second
-
-// Browser is a running Chromium.
-type Browser struct{ ctx context.Context }
-
-// Start starts Chromium until the end of the test. It skips the test if there is none.
-func Start(t testing.TB) *Browser {
-	t.Helper()
-	chromium, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skip("chromium is not installed: it is Debian's package of that name")
-	}
-	profile, err := os.MkdirTemp("", "mayfly-chromium-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(chromium),
-		chromedp.NoSandbox, // it does not work for root, the user of CI; the pages are ours
-		chromedp.DisableGPU,
-		chromedp.UserDataDir(profile),
-		chromedp.Flag("disable-dev-shm-usage", true),
-	)
-	ctx, end := chromedp.NewExecAllocator(context.Background(), options...)
-	ctx, leave := chromedp.NewContext(ctx)
-	t.Cleanup(func() {
-		_ = chromedp.Cancel(ctx) // waits until the browser has ended
-		leave()
-		end()
-		os.RemoveAll(profile) // the browser may still be writing, and leftovers are no failure
-	})
-	if err := chromedp.Do(ctx); err != nil {
-		t.Fatal(err)
-	}
-	return &Browser{ctx}
-}
 
 // action is a step in a tab.
 type action = chromedp.Action[chromedp.Void]
@@ -111,8 +77,9 @@ func (b *Browser) Open(t testing.TB, view View) *Tab {
 		t.Fatal(err)
 	}
 	tab.Do(
-		command(log.Enable, cdp.Empty{}),
-		command(network.Enable, network.EnableParams{}),
+		command(css.Disable, cdp.Empty{}), // the library enables both for its own queries, and they cost time on each page
+		command(dom.Disable, cdp.Empty{}),
+		permit("clipboard-write"), // which a browser with windows permits after a click
 		chromedp.EmulateViewport(view.Width, view.Height),
 		preferring("prefers-color-scheme", theme(view)),
 		command(emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: "Europe/Berlin"}),
@@ -209,29 +176,25 @@ func (tab *Tab) Refuse(no bool) { tab.refuses.Store(no) }
 // Click clicks the first visible element that a CSS selector finds.
 func (tab *Tab) Click(selector string) {
 	tab.t.Helper()
-	tab.Do(chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
+	tab.Do(click(bySelector(selector)))
 }
 
 // Follow clicks an element that goes to another page, and waits for that page.
 func (tab *Tab) Follow(selector string) {
 	tab.t.Helper()
-	tab.leave(chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
+	tab.leave(click(bySelector(selector)))
 }
 
 // FollowText clicks the first visible link or button with this text, and waits for the next page.
 func (tab *Tab) FollowText(text string) {
 	tab.t.Helper()
-	tab.leave(chromedp.Click(withText(text), chromedp.NodeVisible))
+	tab.leave(click(byText(text)))
 }
 
 // ClickText clicks the first visible link, button or summary with this text.
 func (tab *Tab) ClickText(text string) {
 	tab.t.Helper()
-	tab.Do(chromedp.Click(withText(text), chromedp.NodeVisible))
-}
-
-func withText(text string) string {
-	return fmt.Sprintf(`(//a|//button|//summary|//label)[normalize-space()=%q]`, text)
+	tab.Do(click(byText(text)))
 }
 
 // leave does actions that lead to another page, and waits for it.
@@ -246,19 +209,22 @@ func (tab *Tab) leave(actions ...action) {
 // Fill replaces the text of a field: it selects all and types.
 func (tab *Tab) Fill(selector, text string) {
 	tab.t.Helper()
-	field := chromedp.CSS(selector)
-	tab.Do(chromedp.WaitVisible(field))
-	Eval[bool](tab, fmt.Sprintf(`(document.querySelector(%q).select(), true)`, selector))
 	if text == "" {
 		text = kb.Backspace
 	}
-	tab.Do(chromedp.SendKeys(field, text))
+	tab.Do(selectText(selector), write(text))
 }
 
 // Choose chooses the option with a value.
 func (tab *Tab) Choose(selector, value string) {
 	tab.t.Helper()
-	tab.Do(chromedp.WaitVisible(chromedp.CSS(selector)), chromedp.SetValue(chromedp.CSS(selector), value))
+	tab.Do(wait(`(e => {
+		if (!e) return false;
+		e.value = ` + quoted(value) + `;
+		if (e.value !== ` + quoted(value) + `) return false;
+		for (const kind of ["input", "change"]) e.dispatchEvent(new Event(kind, {bubbles: true}));
+		return true;
+	})(` + visible(bySelector(selector)) + `)`))
 }
 
 // Press presses keys, one after another: "g", "t", or a key of package kb such as kb.Enter.
@@ -308,18 +274,30 @@ func (tab *Tab) ClickAt(selector string, share float64) {
 	tab.leave(chromedp.MouseClickXY(x(share), y))
 }
 
-// Cover hides the page behind another one, as a visitor does who chooses another tab of the window.
+// Cover hides the page: the visitor minimizes its window.
 func (tab *Tab) Cover() {
 	tab.t.Helper()
-	Eval[bool](tab, `Boolean(window.cover = window.open("about:blank"))`)
+	tab.Do(window(browser.WindowStateMinimized))
 	tab.Wait("document.hidden")
 }
 
-// Uncover closes the page that Cover opened.
+// Uncover shows the page that Cover has hidden.
 func (tab *Tab) Uncover() {
 	tab.t.Helper()
-	Eval[bool](tab, "(window.cover.close(), true)")
+	tab.Do(window(browser.WindowStateNormal))
 	tab.Wait("!document.hidden")
+}
+
+// window changes the state of the window.
+func window(state browser.WindowState) action {
+	return chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
+		found, err := chromedp.Call(ctx, browser.GetWindowForTarget, browser.GetWindowForTargetParams{})
+		if err != nil {
+			return err
+		}
+		_, err = chromedp.Call(ctx, browser.SetWindowBounds, browser.SetWindowBoundsParams{WindowID: found.WindowID, Bounds: &browser.Bounds{WindowState: state}})
+		return err
+	})
 }
 
 // Text returns the text of the first element that a selector finds, as it is shown.
@@ -331,17 +309,7 @@ func (tab *Tab) Text(selector string) string {
 // Wait waits until an expression of JavaScript is true, also across pages.
 func (tab *Tab) Wait(expression string) {
 	tab.t.Helper()
-	tab.Do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
-		for {
-			holds, err := chromedp.Evaluate[bool]("Boolean("+expression+")")(ctx, t)
-			if holds {
-				return nil
-			}
-			if _, late := chromedp.Sleep(50*time.Millisecond)(ctx, t); late != nil { // an error may be a change of the page
-				return fmt.Errorf("it never was true that %s: %w", expression, errors.Join(late, err))
-			}
-		}
-	}))
+	tab.Do(wait(expression))
 }
 
 // WaitText waits until the shown text of an element contains text.

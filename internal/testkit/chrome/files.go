@@ -9,7 +9,10 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/dom"
 	"github.com/chromedp/cdproto/input"
+	cdpruntime "github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 )
@@ -17,7 +20,14 @@ import (
 // Upload chooses files of this machine in a file field.
 func (tab *Tab) Upload(selector string, paths ...string) {
 	tab.t.Helper()
-	tab.Do(chromedp.SetUploadFiles(chromedp.CSS(selector), paths))
+	tab.Do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		field, err := chromedp.Evaluate[*cdpruntime.RemoteObject](`document.querySelector(`+quoted(selector)+`)`)(ctx, t)
+		if err != nil {
+			return err
+		}
+		_, err = cdp.Call(ctx, t, dom.SetFileInputFiles, dom.SetFileInputFilesParams{Files: paths, ObjectID: field.ObjectID})
+		return err
+	}))
 }
 
 // Download clicks the first visible link or button with a text, and returns the name and the contents
@@ -61,9 +71,7 @@ func (tab *Tab) Download(text string) (name, contents string) {
 // Paste replaces the text of a field by a text from the clipboard, which is faster than typing.
 func (tab *Tab) Paste(selector, text string) {
 	tab.t.Helper()
-	tab.Do(chromedp.WaitVisible(chromedp.CSS(selector)))
-	Eval[bool](tab, fmt.Sprintf(`(e => { e.focus(); e.select(); return true; })(document.querySelector(%q))`, selector))
-	tab.Do(command(input.InsertText, input.InsertTextParams{Text: text}))
+	tab.Do(selectText(selector), command(input.InsertText, input.InsertTextParams{Text: text}))
 }
 
 // Reload loads the page again.
@@ -77,15 +85,20 @@ func (tab *Tab) Reload() {
 // Copied returns the text in the clipboard.
 func (tab *Tab) Copied() string {
 	tab.t.Helper()
-	tab.Do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+	tab.Do(permit("clipboard-read"))
+	return Eval[string](tab, "navigator.clipboard.readText()")
+}
+
+// permit lets pages do something for which a browser asks the visitor.
+func permit(name string) action {
+	return chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
 		info, err := chromedp.Call(ctx, target.GetTargetInfo, target.GetTargetInfoParams{})
 		if err != nil {
 			return err
 		}
 		_, err = chromedp.Call(ctx, browser.SetPermission, browser.SetPermissionParams{
-			Permission: &browser.PermissionDescriptor{Name: "clipboard-read"}, Setting: browser.PermissionSettingGranted, BrowserContextID: info.TargetInfo.BrowserContextID,
+			Permission: &browser.PermissionDescriptor{Name: name}, Setting: browser.PermissionSettingGranted, BrowserContextID: info.TargetInfo.BrowserContextID,
 		})
 		return err
-	}))
-	return Eval[string](tab, "navigator.clipboard.readText()")
+	})
 }
