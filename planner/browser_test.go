@@ -2,23 +2,20 @@ package planner
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
-	"html"
 	"io"
 	"math"
 	"net/http"
 	"net/http/httptest"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/mayflydb/mayfly/internal/testkit"
+	"github.com/mayflydb/mayfly/internal/testkit/chrome"
 )
 
-// harness loads each page into frames of several widths, measures the layout, and leaves the
-// measures in its own document, which the browser prints. The query string is the number of pages.
+// harness loads each page into frames of several widths. measure measures the layout of one. The
+// query string is the number of pages.
 const harness = `<!DOCTYPE html><meta charset="utf-8"><body><script>
 const all = [...Array(+location.search.slice(1)).keys()].flatMap(page => [360, 1280].map(width => ({page, width})));
 function visible(e) { const r = e.getBoundingClientRect(); return r.width > 0 && r.height >= 0 && r.width + r.height > 0; }
@@ -46,12 +43,6 @@ const frames = all.map(({page, width}) => {
   document.body.append(frame);
   return frame;
 });
-addEventListener("load", () => {
-  const out = document.createElement("pre");
-  out.id = "measures";
-  out.textContent = JSON.stringify(frames.map(measure));
-  document.body.append(out);
-});
 </script></body>`
 
 type rectangle struct{ Left, Top, Right, Bottom float64 }
@@ -65,7 +56,7 @@ func (a rectangle) within(b rectangle) bool {
 	return a.Left >= b.Left-1 && a.Top >= b.Top-1 && a.Right <= b.Right+1 && a.Bottom <= b.Bottom+1
 }
 
-// measured is the harness's output for a frame.
+// measured is what measure returns for a frame.
 type measured struct {
 	Page               int
 	Width, ScrollWidth float64
@@ -122,8 +113,11 @@ func TestPageInABrowser(t *testing.T) {
 	server := httptest.NewServer(served)
 	defer server.Close()
 
+	browser := chrome.Start(t)
 	for scheme, dark := range map[string]bool{"light": false, "dark": true} {
-		frames := browse(t, fmt.Sprintf("%s/?%d", server.URL, len(pages)), dark)
+		tab := browser.Open(t, chrome.View{Width: 1700, Height: 1000, Dark: dark})
+		tab.Go(fmt.Sprintf("%s/?%d", server.URL, len(pages)))
+		frames := chrome.Eval[[]measured](tab, "frames.map(measure)")
 		if len(frames) != 2*len(pages) {
 			t.Fatalf("%d frames", len(frames))
 		}
@@ -137,26 +131,6 @@ func TestPageInABrowser(t *testing.T) {
 			})
 		}
 	}
-}
-
-// browse returns the measures, and fails if the browser's console has messages.
-func browse(t *testing.T, url string, dark bool) (frames []measured) {
-	t.Helper()
-	scheme := map[bool]int{true: 0, false: 1}[dark] // Blink's numbers
-	document, log := testkit.Browse(t, url, "--virtual-time-budget=10000", fmt.Sprintf("--blink-settings=preferredColorScheme=%d", scheme), "--window-size=1700,1000")
-	for line := range strings.Lines(log) {
-		if strings.Contains(line, "CONSOLE") {
-			t.Errorf("the console says %s", line)
-		}
-	}
-	found := regexp.MustCompile(`(?s)<pre id="measures">(.*?)</pre>`).FindStringSubmatch(document)
-	if found == nil {
-		t.Fatalf("nothing was measured:\n%s\n%s", document, log)
-	}
-	if err := json.Unmarshal([]byte(html.UnescapeString(found[1])), &frames); err != nil {
-		t.Fatal(err)
-	}
-	return frames
 }
 
 func (f *measured) check(t *testing.T, dark bool) {

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mayflydb/mayfly/internal/testkit"
+	"github.com/mayflydb/mayfly/internal/testkit/chrome"
 )
 
 // pageOfTries is a web page that makes the requests that its parent sends it, one after another, and
@@ -56,17 +56,16 @@ addEventListener("message", async ({data}) => {
 });
 </script>`
 
-// pageOfFrames opens a page of tries in a frame for each visitor, and sends all results to its
-// server. Until then it waits for a picture.
-const pageOfFrames = `<!DOCTYPE html><body><img src="/wait"><script>
+// pageOfFrames opens a page of tries in a frame for each visitor. results is a promise of all results.
+const pageOfFrames = `<!DOCTYPE html><body><script>
 const visitors = %s;
-Promise.all(visitors.map(visitor => new Promise(resolve => {
+const results = Promise.all(visitors.map(visitor => new Promise(resolve => {
   const frame = document.createElement("iframe");
   frame.src = visitor.page;
   frame.onload = () => frame.contentWindow.postMessage(visitor, "*");
   addEventListener("message", e => { if (e.source == frame.contentWindow) resolve(e.data); });
   document.body.append(frame);
-}))).then(all => fetch("/results", {method: "POST", body: JSON.stringify(all)}));
+})));
 </script></body>`
 
 // try is a request of a page.
@@ -95,27 +94,20 @@ type result struct {
 }
 
 // browse shows the visitors to a browser, and returns the results of their tries.
-func browse(t *testing.T, visitors []visitor) (results [][]result) {
+func browse(t *testing.T, visitors []visitor) [][]result {
 	t.Helper()
 	list, err := json.Marshal(visitors)
 	if err != nil {
 		t.Fatal(err)
 	}
-	received := make(chan struct{})
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, pageOfFrames, list) })
-	mux.HandleFunc("GET /wait", func(http.ResponseWriter, *http.Request) { <-received })
-	mux.HandleFunc("POST /results", func(_ http.ResponseWriter, r *http.Request) {
-		defer close(received)
-		if err := json.NewDecoder(r.Body).Decode(&results); err != nil {
-			t.Error(err)
-		}
-	})
-	frames := httptest.NewServer(mux)
+	frames := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, pageOfFrames, list) }))
 	defer frames.Close()
-	_, log := testkit.Browse(t, frames.URL, "--host-resolver-rules=MAP *.example 127.0.0.1")
+	tab := chrome.Start(t, chrome.Flag{Name: "host-resolver-rules", Value: "MAP *.example 127.0.0.1"}).Open(t, chrome.Desk)
+	tab.Go(frames.URL)
+	results := chrome.Eval[[][]result](tab, "results")
+	tab.Forgive("") // refused requests
 	if len(results) != len(visitors) {
-		t.Fatalf("%d results of %d pages\n%s", len(results), len(visitors), log)
+		t.Fatalf("%d results of %d pages", len(results), len(visitors))
 	}
 	return results
 }
