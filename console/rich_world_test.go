@@ -146,7 +146,7 @@ var sights = map[string][]string{
 	"console/table/{table}/items":          {"console/table/sessions/items", "console/table/sessions/items?k0=u-4&o1=between&k1=1&second=50&f0=city&fo0=%3D&ft0=S&fv0=Wien", "console/table/sessions/items?index=by-city&k0=Wien", "console/table/empty/items"},
 	"console/table/{table}/item":           {"console/table/sessions/item?key=" + url.QueryEscape(`{"user":{"S":"u-5"},"device":{"N":"19"}}`), "console/table/sessions/item?key=" + url.QueryEscape(`{"user":{"S":"u-4"},"device":{"N":"4"}}`), "console/table/sessions/item"},
 	"console/table/{table}/timeline":       {"console/table/sessions/timeline?next=10m&values=yes", "console/table/empty/timeline"},
-	"console/table/{table}/stream":         {"console/table/sessions/stream?from=oldest", "console/table/empty/stream"},
+	"console/table/{table}/stream":         {"console/table/sessions/stream?from=oldest&q=u-4", "console/table/empty/stream"},
 	"console/table/{table}/import":         {"console/table/sessions/import"},
 	"console/partiql":                      {"console/partiql?statement=" + url.QueryEscape(`select * from "sessions" where "user" = 'u-5'`), "console/partiql?statement=" + wrongStatement},
 	"console/schedule":                     {"console/schedule?group=default&name=nightly", "console/schedule?group=default&name=soon"},
