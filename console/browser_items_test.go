@@ -202,10 +202,6 @@ func TestBrowserItems(t *testing.T) {
 	})
 }
 
-// walks reports whether a test does all its steps in a view. One telephone and one desk together have
-// both widths and both themes; in the other views a test only looks at the pages.
-func walks(view chrome.View) bool { return view.Name == "phone-light" || view.Name == "desk-dark" }
-
 // browse goes through the pages of the table.
 func (o *orders) browse(t *testing.T, tab *chrome.Tab) {
 	tab.Go(o.pages)

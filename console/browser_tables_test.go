@@ -21,7 +21,7 @@ func TestBrowserTables(t *testing.T) {
 		for _, view := range w.views() {
 			t.Run(view.Name, func(t *testing.T) {
 				tab, name := b.Open(t, view), "orders-"+view.Name
-				if !whole(view) {
+				if !walks(view) {
 					w.newTable(t, name)
 					tab.Go(w.pages + "console/tables")
 					tab.WaitText("table", name)

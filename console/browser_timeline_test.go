@@ -41,7 +41,7 @@ func TestBrowserTimeline(t *testing.T) {
 				tab.FollowText("next day")
 				d.shown(t, tab, 24*time.Hour)
 				tab.Picture("day")
-				if !whole(view) {
+				if !walks(view) {
 					return
 				}
 				zoom(t, d, tab)

@@ -163,6 +163,6 @@ func (w *world) follow(t *testing.T, want int32) {
 	}
 }
 
-// whole reports whether a long walk is done at a view; the others have a look: they differ by the
-// style sheet only.
-func whole(view chrome.View) bool { return view.Name == "phone-light" || view.Name == "desk-dark" }
+// walks reports whether a test does all its steps in a view. One telephone and one desk together have
+// both widths and both themes; in the other views a test only looks at the pages.
+func walks(view chrome.View) bool { return view.Name == "phone-light" || view.Name == "desk-dark" }
