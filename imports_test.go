@@ -224,7 +224,7 @@ var exceptions = map[string]exception{
 	},
 	"console": {
 		may: []string{
-			"guard", "internal/chart", "internal/clock", "internal/front/browser", "internal/sdk", "internal/sdk/mappings", "internal/ttl", "internal/when", "internal/work/attr", "internal/work/consume", "internal/work/cron", "internal/work/deliver",
+			"guard", "internal/chart", "internal/clock", "internal/front/browser", "internal/front/sigv4", "internal/sdk", "internal/sdk/mappings", "internal/ttl", "internal/when", "internal/work/attr", "internal/work/consume", "internal/work/cron", "internal/work/deliver",
 			"internal/work/judge", "internal/work/lease", "internal/work/reminder", "internal/work/resolve", "internal/work/retry", "internal/work/scheduler", "internal/work/transfer", "lifecycle",
 		},
 		tests: []string{"", "internal/testkit/...", "target"},

@@ -49,8 +49,9 @@ type ServerOptions struct {
 	// Local does without -sharedDb. An access key then has letters, digits, "-" and "_". In a
 	// directory, each database has a subdirectory KEY_REGION. The endpoints below /_mayfly/clock move
 	// the clocks of all. /readyz, and /metrics without a key, show only a database without data. The
-	// Console asks for an access key, and shows its data in us-east-1; it shows another region to those
-	// who enter KEY/REGION. It cannot be used with Credentials. Default: all requests see the same data.
+	// Console asks for an access key, and shows its data in us-east-1; KEY/REGION as the user name
+	// chooses another region. It cannot be used with Credentials. Default: all requests see the same
+	// data.
 	Separate bool
 
 	// AuthForm refuses requests whose authentication lacks a part, as AWS does before it checks the
@@ -217,7 +218,7 @@ func askKey(next http.Handler) http.Handler {
 		}
 		r = r.WithContext(r.Context()) // a copy
 		r.Header = r.Header.Clone()
-		r.SetBasicAuth(key, "any") // the SDK refuses an empty secret, and the server does not check it
+		r.SetBasicAuth(key, "") // there is no password to check, or to protect
 		next.ServeHTTP(w, r)
 	})
 }

@@ -138,7 +138,7 @@ var (
 	errPassword = &pageError{http.StatusUnauthorized, "Enter the password that mayfly console printed when it started, with any user name."}
 )
 
-// errRegion refuses KEY/REGION with a region that cannot exist.
+// errRegion refuses KEY/REGION without a key, or with a region that cannot exist.
 var errRegion = &pageError{http.StatusUnauthorized, "Enter as the user an access key, or KEY/REGION with a region such as eu-west-1."}
 
 // errPlainPassword refuses a password that others on the network could read.
@@ -156,7 +156,7 @@ type visit struct {
 // visit returns the request's visit, or the reason why there is none.
 func (p *pages) visit(r *http.Request) (*visit, error) {
 	user, password, entered := r.BasicAuth()
-	if entered && r.TLS == nil && !p.PlainPassword && !local(r.RemoteAddr) {
+	if password != "" && r.TLS == nil && !p.PlainPassword && !local(r.RemoteAddr) {
 		return nil, errPlainPassword
 	}
 	if p.Password != "" {
@@ -174,11 +174,12 @@ func (p *pages) visit(r *http.Request) (*visit, error) {
 	if !entered {
 		user, password = "", ""
 	}
-	v := &visit{pages: p, r: r, endpoint: p.endpoint(user, password), token: p.tokenOf(user, password)}
+	e, err := p.endpoint(user, password)
+	if err != nil {
+		return nil, err
+	}
+	v := &visit{pages: p, r: r, endpoint: e, token: p.tokenOf(user, password)}
 	if p.api != nil {
-		if strings.Trim(v.Config.Region, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || v.Config.Region == "" {
-			return nil, errRegion // the server would take it for its standard region
-		}
 		v.Config.HTTPClient, v.visible = inProcess{p.api, r.RemoteAddr, r.TLS}, addressOf(r, p.URL)
 	}
 	return v, nil
@@ -192,8 +193,8 @@ func local(address string) bool {
 
 // addressOf returns the URL under which the visitor's browser reaches this server. A request
 // without a host has the standard one. The header of a proxy that serves TLS decides about this
-// address only: whoever sends it changes nothing but what their own page shows, and no rule of
-// access trusts it.
+// address only: a client that sends a false one changes only its own page, and no rule of access
+// trusts it.
 func addressOf(r *http.Request, standard string) string {
 	switch {
 	case r.Host == "":

@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -14,6 +15,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/mayflydb/mayfly/internal/clock"
+	"github.com/mayflydb/mayfly/internal/front/sigv4"
 	"github.com/mayflydb/mayfly/internal/sdk"
 )
 
@@ -27,18 +29,22 @@ type endpoint struct {
 // endpoint returns the endpoint for calls with an access key. Without a key, the calls use the
 // credentials of the options, or made-up ones, which a server without keys accepts. A server of this
 // process may keep regions apart: KEY/REGION is a key with a region.
-func (p *pages) endpoint(key, secret string) *endpoint {
+func (p *pages) endpoint(key, secret string) (*endpoint, error) {
 	e := &endpoint{sdk.Endpoint{Config: p.Config.Copy(), URL: p.URL}, p.URL, p.machine}
 	if name, region, found := strings.Cut(key, "/"); found && p.api != nil {
+		if name == "" || !sigv4.IsRegion(region) { // the server would take it for another key or region
+			return nil, errRegion
+		}
 		key, e.Config.Region = name, region
 	}
 	switch {
-	case key != "" && secret != "": // the SDK signs with no empty one
-		e.Config.Credentials = credentials.NewStaticCredentialsProvider(key, secret, "")
+	case key != "":
+		// the SDK signs with no empty secret
+		e.Config.Credentials = credentials.NewStaticCredentialsProvider(key, cmp.Or(secret, "none"), "")
 	case e.Config.Credentials == nil:
 		e.Config.Credentials = credentials.NewStaticCredentialsProvider("any", "any", "")
 	}
-	return e
+	return e, nil
 }
 
 // answerMost is the size of the largest answer to ask.

@@ -242,10 +242,19 @@ func (e *endpoint) name() string {
 	if e.IsAWS() {
 		return "Amazon DynamoDB in " + e.Config.Region
 	}
-	if e.Config.Region != regionDefault {
-		return e.visible + " in " + e.Config.Region
+	if region := e.regionShown(); region != "" {
+		return e.visible + " in " + region
 	}
 	return e.visible
+}
+
+// regionShown returns the region if pages and samples must name it: at Amazon, and where a visitor
+// has chosen another one than the usual.
+func (e *endpoint) regionShown() string {
+	if !e.IsAWS() && e.Config.Region == regionDefault {
+		return ""
+	}
+	return e.Config.Region
 }
 
 // helpDialog lists the keys. The script opens it.

@@ -87,9 +87,10 @@ func (r request) cli(e *endpoint) string {
 			b.WriteString(" " + quoteShell(string(transfer.AppendItem(nil, v))))
 		}
 	}
-	if e.IsAWS() {
-		b.WriteString(" \\\n  --region " + quoteShell(e.Config.Region))
-	} else {
+	if region := e.regionShown(); region != "" {
+		b.WriteString(" \\\n  --region " + quoteShell(region))
+	}
+	if !e.IsAWS() {
 		b.WriteString(" \\\n  --endpoint-url " + quoteShell(e.visible))
 	}
 	return b.String() + "\n"
@@ -128,21 +129,28 @@ func (r request) python(e *endpoint) string {
 	return b.String() + ")\nprint(answer)\n"
 }
 
-func pythonEndpoint(e *endpoint) string {
-	if e.IsAWS() {
-		return ", region_name=" + quoteText(e.Config.Region)
+func pythonEndpoint(e *endpoint) (arguments string) {
+	if region := e.regionShown(); region != "" {
+		arguments = ", region_name=" + quoteText(region)
 	}
-	return ", endpoint_url=" + quoteText(e.visible)
+	if !e.IsAWS() {
+		arguments += ", endpoint_url=" + quoteText(e.visible)
+	}
+	return arguments
 }
 
 // javascript returns the call with version 3 of the AWS SDK for JavaScript.
 func (r request) javascript(e *endpoint) string {
-	command, options := r.operation+"Command", "{ endpoint: "+quoteText(e.visible)+" }"
-	if e.IsAWS() {
-		options = "{ region: " + quoteText(e.Config.Region) + " }"
+	command := r.operation + "Command"
+	var options []string
+	if region := e.regionShown(); region != "" {
+		options = append(options, "region: "+quoteText(region))
+	}
+	if !e.IsAWS() {
+		options = append(options, "endpoint: "+quoteText(e.visible))
 	}
 	var b strings.Builder
-	b.WriteString("import { DynamoDBClient, " + command + " } from \"@aws-sdk/client-dynamodb\";\n\nconst db = new DynamoDBClient(" + options + ");\nconst answer = await db.send(new " + command + "({\n")
+	b.WriteString("import { DynamoDBClient, " + command + " } from \"@aws-sdk/client-dynamodb\";\n\nconst db = new DynamoDBClient({ " + strings.Join(options, ", ") + " });\nconst answer = await db.send(new " + command + "({\n")
 	for _, p := range r.params {
 		b.WriteString("  " + p.name + ": " + literal(p.value, javascript) + ",\n")
 	}
@@ -159,7 +167,10 @@ func (r request) golang(e *endpoint) string {
 	call.WriteString("\t})\n")
 	region, base := "", "\tdb := dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) { o.BaseEndpoint = aws.String("+strconv.Quote(e.visible)+") })\n"
 	if e.IsAWS() {
-		region, base = ", config.WithRegion("+strconv.Quote(e.Config.Region)+")", "\tdb := dynamodb.NewFromConfig(cfg)\n"
+		base = "\tdb := dynamodb.NewFromConfig(cfg)\n"
+	}
+	if shown := e.regionShown(); shown != "" {
+		region = ", config.WithRegion(" + strconv.Quote(shown) + ")"
 	}
 	imports := []string{"aws", "config", "service/dynamodb"} // each call has a text, which aws.String makes
 	if slices.ContainsFunc(r.params, func(p param) bool { _, ok := p.value.(attr.Item); return ok }) {

@@ -252,12 +252,20 @@ func TestAddresses(t *testing.T) {
 			t.Errorf("%s: the footer does not name %s", name, c.want)
 		}
 	}
-	e := amazon.endpoint("", "")
+	e, err := amazon.endpoint("", "")
+	must(t, err)
 	r := request{operation: "GetItem"}
 	r.add("TableName", "things")
 	for _, code := range []string{r.cli(e), r.python(e), r.javascript(e), r.golang(e)} {
 		if !strings.Contains(code, "eu-west-1") || strings.Contains(code, "endpoint") || strings.Contains(code, "://") {
 			t.Errorf("at Amazon: %s", code)
+		}
+	}
+	abroad, err := New(http.NotFoundHandler()).(*pages).endpoint("bob/eu-west-1", "") // of a server that keeps regions apart
+	must(t, err)
+	for _, code := range []string{r.cli(abroad), r.python(abroad), r.javascript(abroad), r.golang(abroad)} {
+		if !strings.Contains(code, "eu-west-1") || !strings.Contains(code, "://localhost") {
+			t.Errorf("in another region: %s", code)
 		}
 	}
 }

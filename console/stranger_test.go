@@ -68,6 +68,21 @@ func TestVisitorsAddress(t *testing.T) {
 	}
 }
 
+// TestNothingToProtect: a server that keeps the data of access keys apart checks no password. So it
+// accepts keys from other machines without TLS, as a container's host is one.
+func TestNothingToProtect(t *testing.T) {
+	own, err := mayfly.OpenServer("", mayfly.Options{Console: console.New}, mayfly.ServerOptions{Separate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.Close()
+	for _, password := range []string{"", "any"} {
+		if w := ask(own.DB().Handler(), tables, "bob", password, elsewhere, false); w.Code != http.StatusOK {
+			t.Errorf("with the password %q: %d %.500s", password, w.Code, w.Body)
+		}
+	}
+}
+
 // TestStrangersCauseNothing: without the password, the pages make no call with the credentials of
 // their owner, and do not name the endpoint.
 func TestStrangersCauseNothing(t *testing.T) {

@@ -153,7 +153,9 @@ func (s *site) letter(id string, more attr.Item) {
 // visit returns a visit of the database without a web server.
 func (s *site) visit() *visit {
 	p := newPages(Options{Config: aws.Config{Region: "us-east-1"}, URL: s.url})
-	return &visit{endpoint: p.endpoint("AKID", "secret"), pages: p}
+	e, err := p.endpoint("AKID", "secret")
+	must(s.t, err)
+	return &visit{endpoint: e, pages: p}
 }
 
 // submit sends the form of a change, as the page's form does.

@@ -187,7 +187,7 @@ func TestConsoleOfSeparateData(t *testing.T) {
 			t.Errorf("%v: /_mayfly/ is %d %s", c.user, status, text)
 		}
 	}
-	for _, user := range []string{"bob/", "bob/EU", "bob/../x", "bob/a b"} { // the server would take such a region for us-east-1
+	for _, user := range []string{"bob/", "bob/EU", "bob/../x", "bob/a b", "bob/" + strings.Repeat("a", 33), "/eu-west-1"} { // the server would take them for us-east-1, or for another key
 		if status, text := visitConsole(t, at, url.User(user), "/_mayfly/console/tables"); status != http.StatusUnauthorized || !strings.Contains(text, "KEY/REGION with a region") {
 			t.Errorf("%s: %d %s", user, status, text)
 		}

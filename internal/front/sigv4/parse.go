@@ -159,10 +159,15 @@ func first(headers Headers, name string) string {
 func Region(authorization string) string {
 	_, credential, _ := strings.Cut(authorization, "Credential=")
 	scope := strings.SplitN(credential, "/", 4)
-	if len(scope) < 4 || len(scope[2]) > regionMax || strings.Trim(scope[2], "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+	if len(scope) < 4 || !IsRegion(scope[2]) {
 		return ""
 	}
 	return scope[2]
+}
+
+// IsRegion reports whether Region returns such a name.
+func IsRegion(name string) bool {
+	return name != "" && len(name) <= regionMax && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
 }
 
 // AccessKey returns the access key in the scope of an Authorization header. It does not check the
