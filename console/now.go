@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -54,6 +56,7 @@ const (
 type present struct {
 	past    map[int64]removals // by the step that begins then
 	at      time.Time          // the end of past; zero: it has not begun
+	unknown bool               // past is to be read from the server, which knows the removals of each minute
 	coming  []float64          // per second
 	from    time.Time          // of coming
 	until   time.Time          // coming is complete before it
@@ -74,7 +77,7 @@ func followNow(ctx context.Context, v *visit, l *live) error {
 		if err != nil {
 			return err
 		}
-		if err := p.note(ctx, v, m, at); err != nil {
+		if m, err = p.note(ctx, v, m, at); err != nil {
 			return err
 		}
 		before, passed := m, 1.0
@@ -104,15 +107,13 @@ const (
 )
 
 // note records the expirations since the last call, and now and then asks for the deadlines of the
-// next hour.
-func (p *present) note(ctx context.Context, v *visit, m metrics, at reading) error {
+// next hour. It returns the metrics up to which expirations are recorded.
+func (p *present) note(ctx context.Context, v *visit, m metrics, at reading) (metrics, error) {
 	if p.past == nil {
-		p.started = m.distribution(latenessMetric, nil)
+		p.past, p.started = map[int64]removals{}, m.distribution(latenessMetric, nil)
 	}
-	// If the page is new, or the clock has jumped, the server knows the removals of each minute.
-	again := at.now.Sub(p.at) > time.Minute
-	if again {
-		p.past = map[int64]removals{}
+	if at.now.Sub(p.at) > time.Minute { // the page is new, or the clock has jumped
+		p.unknown = true
 	} else if n := max(m.sum(deletedMetric)-p.last.sum(deletedMetric), 0); n > 0 || at.now.After(p.at) {
 		p.spread(p.at, at.now, n)
 	}
@@ -122,19 +123,19 @@ func (p *present) note(ctx context.Context, v *visit, m metrics, at reading) err
 			delete(p.past, step)
 		}
 	}
-	from := at.now.Truncate(nextStep) // so that bars keep their places
-	if !again && p.asked() < p.pause && from.Equal(p.from) {
-		return nil
+	jumped := p.unknown && at.rate <= 1 // at a high rate, each second is a jump
+	if p.asked != nil && p.asked() < p.pause && !jumped {
+		return m, nil
 	}
 	p.asked = clock.Stopwatch()
-	p.from = from
-	q := url.Values{"from_ms": {millis(from)}, "to_ms": {millis(from.Add(time.Duration(nextSteps) * nextStep))}, "steps": {strconv.Itoa(nextSteps)}}
-	if again {
+	p.from = at.now.Truncate(nextStep) // so that bars keep their places
+	q := url.Values{"from_ms": {millis(p.from)}, "to_ms": {millis(p.from.Add(time.Duration(nextSteps) * nextStep))}, "steps": {strconv.Itoa(nextSteps)}}
+	if p.unknown {
 		q.Set("minutes", strconv.Itoa(int(pastFor/time.Minute)))
 	}
 	text, err := v.ask(ctx, http.MethodGet, "/_mayfly/deadlines?"+q.Encode(), nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	p.pause = min(max(askShare*p.asked(), askLeast), askMost)
 	var said struct {
@@ -146,21 +147,26 @@ func (p *present) note(ctx context.Context, v *visit, m metrics, at reading) err
 		} `json:"removed"`
 	}
 	if err := json.Unmarshal(text, &said); err != nil {
-		return err
+		return nil, err
 	}
 	for i := range said.Counts {
 		said.Counts[i] /= nextStep.Seconds()
 	}
 	p.coming, p.until = said.Counts, time.UnixMilli(said.Until)
+	if !p.unknown {
+		return m, nil
+	}
+	p.unknown, p.past = false, map[int64]removals{}
+	p.at = at.now.Add(time.Duration(float64(p.asked()) * at.rate)) // the server has counted up to here
 	for _, one := range said.Removed {
 		minute := time.UnixMilli(one.Minute)
 		end := minute.Add(time.Minute)
-		if end.After(at.now) {
-			end = at.now
+		if end.After(p.at) {
+			end = p.at
 		}
 		p.spread(minute, end, one.Items)
 	}
-	return nil
+	return v.metrics(ctx) // what was removed meanwhile is in the minutes
 }
 
 // removals are the removals of a step, or of the part of it that was seen.
@@ -297,7 +303,8 @@ func (p *present) rateChart(now time.Time) node {
 			y := min(f.Y(scale, n), f.Bottom-1)
 			d.Rect(x0, y, max(x1-x0-0.5, 0.5), f.Bottom-y, `class="`+class+`"`, title)
 		}
-		for at, r := range p.past {
+		for _, at := range slices.Sorted(maps.Keys(p.past)) { // in one order, so that an equal chart is not sent again
+			r := p.past[at]
 			ago := now.Sub(time.UnixMilli(at))
 			x := func(ago time.Duration) float64 { return middle - (middle-f.Left)*ago.Seconds()/pastFor.Seconds() }
 			bar(x(ago), min(x(ago-pastStep), middle), r.rate(), "bar past", fmt.Sprintf("%s: %.2g per second", utc(time.UnixMilli(at)), r.rate()))
