@@ -178,7 +178,7 @@ func moveClock(ctx context.Context, v *visit) (string, *page, error) {
 	if err != nil {
 		return refusedMove(ctx, v, before, err)
 	}
-	coming, _ := v.due(ctx, before.NowMS+1) // the key may not read deadlines: the move matters more
+	coming, unread := v.due(ctx, before.NowMS+1) // the key may not read deadlines: the move matters more
 	text, err := v.ask(ctx, http.MethodPost, clockPath+path, in)
 	if err != nil {
 		return refusedMove(ctx, v, before, err)
@@ -188,7 +188,7 @@ func moveClock(ctx context.Context, v *visit) (string, *page, error) {
 		return "", nil, err
 	}
 	passed := passedBy(coming.due, s.NowMS)
-	return "", clockPage(ctx, v, s, nil, moved(s, len(passed), coming.withheld > 0), firedRows(passed)), nil
+	return "", clockPage(ctx, v, s, nil, moved(s, len(passed), coming.withheld > 0, unread), firedRows(passed)), nil
 }
 
 // refusedMove shows the clock with the reason for which it did not move.
@@ -263,8 +263,8 @@ func (v *visit) due(ctx context.Context, from int64) (*upcoming, error) {
 }
 
 // moved says what a move did. listed is the number of deadlines that the page lists; withheld means
-// that the visitor's key may not read all items.
-func moved(s clockState, listed int, withheld bool) node {
+// that the visitor's key may not read all items, and unread is why the deadlines could not be read.
+func moved(s clockState, listed int, withheld bool, unread error) node {
 	if s.FromMS == 0 || s.FromMS == s.NowMS {
 		return nil
 	}
@@ -273,6 +273,9 @@ func moved(s clockState, listed int, withheld bool) node {
 	switch more := s.Expired - int64(listed); {
 	case s.Expired == 0 && listed == 0:
 		text += "Nothing was due."
+	case unread != nil:
+		reason, _ := errorText(unread)
+		text += counted(s.Expired, "item") + " expired. The page lists none of them: " + reason
 	case more > 0:
 		text += counted(s.Expired, "item") + " expired. The page lists " + strconv.Itoa(listed) + " of them: the others became due during the move, or are too many"
 		if withheld {

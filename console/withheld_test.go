@@ -78,6 +78,23 @@ func TestWithheldItems(t *testing.T) {
 	see("the clock after a move", moved, []string{"2 items expired. The page lists 0 of them:", "or are in a table that your key may not read.", "Nothing is due"}, []string{"item-of-closed", two})
 }
 
+// TestUnreadDeadlines: a key that may move the clock and not read deadlines sees after a move why
+// nothing is listed.
+func TestUnreadDeadlines(t *testing.T) {
+	s := open(t, mayfly.Options{Credentials: []mayfly.Credential{
+		{AccessKey: "ROOT", SecretKey: "secret"},
+		{AccessKey: "MOVER", SecretKey: "secret", Policies: []mayfly.Policy{{Name: "mover", JSON: `{"Version": "2012-10-17", "Statement": [
+			{"Effect": "Allow", "Action": ["mayfly:ReadClock", "mayfly:MoveClock"], "Resource": "*"}]}`}}},
+	}})
+	s.table("carts")
+	s.expires("carts", "ends")
+	s.put("carts", attr.Item{"id": attr.S("a"), "ends": attr.Int(begin.Add(30 * time.Minute).Unix())})
+	text := s.as("MOVER", "secret").post("clock", url.Values{"do": {"advance"}, "by": {"1h"}}).page(t, http.StatusOK).text()
+	if !strings.Contains(text, "1 item expired. The page lists none of them: ") || !strings.Contains(text, "mayfly:ReadDeadlines") || strings.Contains(text, "too many") {
+		t.Errorf("the page shows %s", text)
+	}
+}
+
 // A list whose deadlines are not known to its end says so.
 func TestUnlisted(t *testing.T) {
 	until := begin.Add(time.Hour)
