@@ -132,29 +132,32 @@ func (d Definition) file() (string, error) {
 		}
 	}
 	file, err := yaml.Marshal(&d)
-	if err != nil || readsBack(file) {
+	if err != nil || readAs(file, file) == nil {
 		return string(file), err
 	}
 	// The encoder indents a text of several lines wrongly if it begins with white space. Within
 	// braces it writes quotation marks instead.
-	file, err = yaml.Marshal(struct {
+	braces, err := yaml.Marshal(struct {
 		Braces *Definition `yaml:"d,flow"`
 	}{&d})
-	file = bytes.TrimPrefix(file, []byte("d: "))
+	braces = bytes.TrimPrefix(braces, []byte("d: "))
 	if err == nil {
-		err = yaml.Unmarshal(file, &Definition{}) // an attribute named "<<" stays unreadable
+		err = readAs(braces, file) // an attribute named "<<" stays unreadable
 	}
-	return string(file), err
+	return string(braces), err
 }
 
-// readsBack reports whether a stored definition is read as it was.
-func readsBack(file []byte) bool {
+// readAs returns an error unless a stored definition is read as the one whose usual form is want.
+func readAs(file, want []byte) error {
 	var d Definition
 	if err := yaml.Unmarshal(file, &d); err != nil {
-		return false
+		return err
 	}
-	same, err := yaml.Marshal(&d)
-	return err == nil && bytes.Equal(same, file)
+	got, err := yaml.Marshal(&d)
+	if err == nil && !bytes.Equal(got, want) {
+		err = errors.New("the definition has a text that YAML cannot store")
+	}
+	return err
 }
 
 // countEntities counts the active entities by state. It returns *InUse if the definition drops a
