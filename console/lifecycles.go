@@ -264,7 +264,7 @@ func changeEntity(ctx context.Context, v *visit) (string, *page, error) {
 var errEntityChanged = &pageError{http.StatusConflict, "The entity has changed since this page was made. Nothing was done."}
 
 // changeNow brings the next change of an entity forward. The process that runs lifecycles makes it,
-// and calls its handler. A form that is sent twice must not bring forward a second change.
+// and calls its handler. A form that is sent again later must not bring forward a second change.
 func (v *visit) changeNow(ctx context.Context, l *lifecycle.Lifecycles, name, id, generation string) error {
 	e, err := l.Get(ctx, name, id)
 	if err != nil {

@@ -18,9 +18,9 @@ import (
 
 // A page reads no more of a table than this: reading takes time, and costs money at Amazon.
 const (
-	scanMost  = 20_000 // items
-	scanUnits = 2_000  // 16 MB
-	scanFor   = 10 * time.Second
+	scanMost  = 20_000          // items
+	scanUnits = 2_000           // 16 MB
+	scanFor   = 8 * time.Second // a page may read twice within callMost
 )
 
 // limits bound how much of a table is read.

@@ -198,8 +198,8 @@ func changeSchedule(ctx context.Context, v *visit) (string, *page, error) {
 
 // setState writes a schedule, as it was read, with another state. UpdateSchedule replaces all of a
 // schedule, without a condition or a version: a change by others between the read and this write is
-// lost. So a schedule that has the state already is not written. What mayfly keeps of a schedule
-// beyond the API is sent along, since the update would reset it.
+// lost. So a schedule that has the state already is not written. The update also sends the catch-up
+// mode of a schedule at mayfly, which it would otherwise reset.
 func (v *visit) setState(ctx context.Context, s *scheduler.GetScheduleOutput, state types.ScheduleState) error {
 	if s.State == state {
 		return nil

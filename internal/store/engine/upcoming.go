@@ -78,7 +78,7 @@ func (t *Table) Upcoming(ctx context.Context, r Period) (Upcoming, error) {
 			if ctx.Err() != nil {
 				return out, ctx.Err()
 			}
-			runtime.Gosched() // expirations that are due go first
+			runtime.Gosched() // lets an expiration that is due have the processor
 		}
 		if counting {
 			out.Read++
