@@ -10,8 +10,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// programs are Debian's packages of Chromium. The first has no windows and nothing of what is around
-// a page. So its pages take a third of the processor's time.
+// programs are the programs of Debian's Chromium packages, the preferred one first. The headless shell
+// draws only pages, without tabs or menus, and needs a third of the CPU time.
 var programs = []string{"chromium-headless-shell", "chromium"}
 
 // program returns the path of Chromium, or "".
@@ -44,9 +44,10 @@ func start(flags ...Flag) (*Browser, error) {
 		chromedp.NoSandbox, // it does not work for root, the user of CI; the pages are ours
 		chromedp.DisableGPU,
 		chromedp.UserDataDir(profile),
-		// It keeps no page that was left, and takes the next page into the same frame: a quarter of the time of a page.
+		// Without these features, a page takes a quarter of the time: Chromium does not keep the
+		// previous page, and loads the next one into the same frame.
 		chromedp.Flag("disable-features", "BackForwardCache,RenderDocument,PaintHolding,SpareRendererForSitePerProcess,Translate"),
-		chromedp.Flag("accept-lang", "en-US,en"), // the first program has none by itself, unlike each visitor's browser
+		chromedp.Flag("accept-lang", "en-US,en"), // the headless shell sends no language, unlike a visitor's browser
 	)
 	for _, f := range flags {
 		options = append(options, chromedp.Flag(f.Name, f.Value))
@@ -70,8 +71,8 @@ func start(flags ...Flag) (*Browser, error) {
 // calls Main.
 var shared func() (*Browser, error)
 
-// Main runs the tests of a package with one Chromium, which starts with the first test that needs it.
-// TestMain calls it.
+// Main runs the tests of a package with one shared Chromium, and returns the exit code for TestMain.
+// Chromium starts with the first test that needs it.
 func Main(m *testing.M) (code int) {
 	var b *Browser
 	shared = sync.OnceValues(func() (_ *Browser, err error) {
@@ -85,8 +86,8 @@ func Main(m *testing.M) (code int) {
 	return code
 }
 
-// Start returns Main's Chromium, or starts one until the end of the test: where there is no Main, or
-// if the test wants flags. It skips the test if Chromium is not installed.
+// Start returns the shared Chromium of Main. If the test has flags, or TestMain does not call Main,
+// Start starts another Chromium, which ends with the test. It skips the test if Chromium is missing.
 func Start(t testing.TB, flags ...Flag) *Browser {
 	t.Helper()
 	if program() == "" {

@@ -3,6 +3,7 @@
 package chrome
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -68,7 +69,8 @@ type Tab struct {
 }
 
 // Open opens an empty window. At the end of the test it fails the test for each error that the
-// browser reported: scripts that failed, refusals of the content security policy, missing files.
+// browser reported: scripts that failed, refusals of the content security policy, missing files, and
+// errors and warnings that scripts write to the console.
 func (b *Browser) Open(t testing.TB, view View) *Tab {
 	t.Helper()
 	ctx, leave := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext())
@@ -111,6 +113,14 @@ func (tab *Tab) hear(event any) {
 			text += " " + thrown.Description
 		}
 		add(text)
+	case *cdpruntime.EventConsoleAPICalled:
+		if e.Type == cdpruntime.ConsoleAPICalledTypeError || e.Type == cdpruntime.ConsoleAPICalledTypeWarning {
+			var texts []string
+			for _, arg := range e.Args {
+				texts = append(texts, cmp.Or(arg.Description, string(arg.Value)))
+			}
+			add("console: " + strings.Join(texts, " "))
+		}
 	case *log.EventEntryAdded:
 		if e.Entry.Level == log.EntryLevelError {
 			add(e.Entry.Text + " " + e.Entry.URL)
@@ -220,11 +230,11 @@ func (tab *Tab) Choose(selector, value string) {
 	tab.t.Helper()
 	tab.Do(wait(`(e => {
 		if (!e) return false;
-		e.value = ` + quoted(value) + `;
-		if (e.value !== ` + quoted(value) + `) return false;
+		e.value = `+quoted(value)+`;
+		if (e.value !== `+quoted(value)+`) return false;
 		for (const kind of ["input", "change"]) e.dispatchEvent(new Event(kind, {bubbles: true}));
 		return true;
-	})(` + visible(bySelector(selector)) + `)`))
+	})(`+visible(bySelector(selector))+`)`, fmt.Sprintf("no visible field for %q has the option %q", selector, value)))
 }
 
 // Press presses keys, one after another: "g", "t", or a key of package kb such as kb.Enter.
@@ -255,15 +265,16 @@ func (tab *Tab) Drag(selector string, from, to float64) {
 	tab.leave(chromedp.DragAndDropXY(x(from), y, x(to), y))
 }
 
-// place scrolls to an element, and returns the coordinates of a share of its width and of its middle.
+// place scrolls to an element. It returns a function for the x of a share of the element's width, and
+// the y of its middle.
 func (tab *Tab) place(selector string) (x func(share float64) float64, y float64) {
 	tab.t.Helper()
-	box := Eval[struct{ X, Y, Width, Height float64 }](tab, fmt.Sprintf(`(() => {
-		const e = [...document.querySelectorAll(%q)].find(e => e.getBoundingClientRect().width > 0);
+	box := Eval[struct{ X, Y, Width, Height float64 }](tab, `(() => {
+		const e = [...document.querySelectorAll(`+quoted(selector)+`)].find(e => e.getBoundingClientRect().width > 0);
 		e.scrollIntoView({block: "center"});
 		const r = e.getBoundingClientRect();
 		return {X: r.x, Y: r.y, Width: r.width, Height: r.height};
-	})()`, selector))
+	})()`)
 	return func(share float64) float64 { return box.X + share*box.Width }, box.Y + box.Height/2
 }
 
@@ -303,19 +314,19 @@ func window(state browser.WindowState) action {
 // Text returns the text of the first element that a selector finds, as it is shown.
 func (tab *Tab) Text(selector string) string {
 	tab.t.Helper()
-	return Eval[string](tab, fmt.Sprintf(`document.querySelector(%q)?.innerText ?? ""`, selector))
+	return Eval[string](tab, `document.querySelector(`+quoted(selector)+`)?.innerText ?? ""`)
 }
 
 // Wait waits until an expression of JavaScript is true, also across pages.
 func (tab *Tab) Wait(expression string) {
 	tab.t.Helper()
-	tab.Do(wait(expression))
+	tab.Do(wait(expression, "this was never true: "+expression))
 }
 
 // WaitText waits until the shown text of an element contains text.
 func (tab *Tab) WaitText(selector, text string) {
 	tab.t.Helper()
-	tab.Wait(fmt.Sprintf(`(document.querySelector(%q)?.innerText ?? "").includes(%q)`, selector, text))
+	tab.Wait(`(document.querySelector(` + quoted(selector) + `)?.innerText ?? "").includes(` + quoted(text) + `)`)
 }
 
 // Eval runs JavaScript and returns its result, or that of its promise.

@@ -20,8 +20,9 @@ import (
 // Upload chooses files of this machine in a file field.
 func (tab *Tab) Upload(selector string, paths ...string) {
 	tab.t.Helper()
-	tab.Do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
-		field, err := chromedp.Evaluate[*cdpruntime.RemoteObject](`document.querySelector(`+quoted(selector)+`)`)(ctx, t)
+	there := wait(visible(bySelector(selector)), fmt.Sprintf("no visible field for %q takes files", selector))
+	tab.Do(there, chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		field, err := chromedp.Evaluate[*cdpruntime.RemoteObject](visible(bySelector(selector)))(ctx, t)
 		if err != nil {
 			return err
 		}
@@ -30,7 +31,7 @@ func (tab *Tab) Upload(selector string, paths ...string) {
 	}))
 }
 
-// Download clicks the first visible link or button with a text, and returns the name and the contents
+// Download clicks the first visible link or button with a text. It returns the name and the contents
 // of the file that the browser stores.
 func (tab *Tab) Download(text string) (name, contents string) {
 	tab.t.Helper()
@@ -89,7 +90,7 @@ func (tab *Tab) Copied() string {
 	return Eval[string](tab, "navigator.clipboard.readText()")
 }
 
-// permit lets pages do something for which a browser asks the visitor.
+// permit grants pages a permission, such as clipboard-read, without asking the visitor.
 func permit(name string) action {
 	return chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
 		info, err := chromedp.Call(ctx, target.GetTargetInfo, target.GetTargetInfoParams{})
