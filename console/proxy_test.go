@@ -25,8 +25,10 @@ func TestAddressBehindProxy(t *testing.T) {
 			}
 		}
 	}
-	if a := s.with(forwardedProto, "https").do(http.MethodGet, "/", "", ""); a.status == http.StatusFound && a.header.Get("Location") != "https://"+host+root {
-		t.Errorf("the first page is at %q", a.header.Get("Location"))
+	own := s.remote(Options{}) // whose / is a page's, not the API's
+	first := "https://" + strings.TrimPrefix(own.url, "http://") + root
+	if a := own.with(forwardedProto, "https").do(http.MethodGet, "/", "", ""); a.status != http.StatusFound || a.header.Get("Location") != first {
+		t.Errorf("/ has the status %d and leads to %q; want %d and %q", a.status, a.header.Get("Location"), http.StatusFound, first)
 	}
 }
 
