@@ -31,8 +31,8 @@ import (
 	"github.com/mayflydb/mayfly/target"
 )
 
-// Stored is a database that has texts in all that schedules, triggers, reminders, lifecycles, dead
-// letters and guard store of their users: names, inputs, descriptions, filters, errors.
+// Stored is a database with user texts in each field that stores some: names, inputs, descriptions,
+// filters and errors of schedules, triggers, reminders, lifecycles, dead letters and guard.
 type Stored struct {
 	t     *testing.T
 	db    *mayfly.DB
@@ -68,8 +68,8 @@ func StoredOptions(texts []string) mayfly.Options {
 	}
 }
 
-// Store stores texts through the APIs that programs use. The work whose names it has goes on until
-// the end of the test.
+// Store stores texts through the APIs that programs use. The lifecycles and guard that it starts run
+// until the end of the test.
 func Store(t *testing.T, db *mayfly.DB, texts []string) *Stored {
 	t.Helper()
 	s := &Stored{t: t, db: db, texts: texts}
@@ -79,8 +79,11 @@ func Store(t *testing.T, db *mayfly.DB, texts []string) *Stored {
 	s.remind()
 	s.trigger()
 	run := s.parcels()
-	_, err := db.Clock().Advance(t.Context(), 5*time.Minute+30*time.Second)
+	moved, err := db.Clock().Advance(t.Context(), 5*time.Minute+30*time.Second)
 	must(t, err)
+	if moved.Unfinished {
+		t.Fatal("some work is unfinished after the clock has moved")
+	}
 	run()
 	s.guard()
 	return s
@@ -155,8 +158,8 @@ func (s *Stored) trigger() {
 }
 
 // parcels defines lifecycles: one with a handler for each text, each called after a minute, and one
-// whose times are texts. They run until the end of the test; the function that it returns creates
-// the entities that are to stay in their first state.
+// whose times are texts. They run until the end of the test. parcels returns a function that creates
+// the entities that stay in their first state.
 func (s *Stored) parcels() func() {
 	s.t.Helper()
 	t, ctx := s.t, s.t.Context()
