@@ -161,7 +161,7 @@ func TestBulkReload(t *testing.T) {
 		for _, one := range s.post("table/things/bulk", form).page(t, http.StatusOK).all("input") {
 			confirmed.Add(one.values["name"], one.values["value"])
 		}
-		if c.form.Get("do") != "renew" { // by which the item fails, since it has no deadline
+		if c.form.Get("do") != "renew" { // the renewal of item 03 fails already, since it has no deadline
 			s.delete("things", attr.Item{"id": attr.S("03")})
 		}
 		if text := s.post("table/things/bulk", confirmed).page(t, http.StatusOK).text(); !strings.Contains(text, c.first) {

@@ -121,9 +121,9 @@ var worlds = map[string]func(*testing.T) *world{
 
 var everyView = flag.Bool("every-view", false, "see the pages of each endpoint in all four views")
 
-// views are the views in which tests see the pages of a world. The other endpoints differ from mayfly
-// in what they have, and one view of each shows that, unless -every-view is set: all twelve take a
-// quarter of an hour. A plain go test has ten minutes for the package, and sees one view of mayfly too.
+// views returns the views in which tests see the pages of a world. The other endpoints differ from
+// mayfly in their features, and one view of each shows that, unless -every-view is set: all twelve
+// take a quarter of an hour. A plain go test has ten minutes, and sees one view of mayfly too.
 func (w *world) views() []chrome.View {
 	switch {
 	case *everyView || w.name == "mayfly" && testkit.Full():
@@ -163,6 +163,6 @@ func (w *world) follow(t *testing.T, want int32) {
 	}
 }
 
-// walks reports whether a test does all its steps in a view. One telephone and one desk together have
-// both widths and both themes; in the other views a test only looks at the pages.
+// walks reports whether a test does all its steps in a view. One telephone and one desk together
+// have both widths and both themes. In the other views a test only looks at the pages.
 func walks(view chrome.View) bool { return view.Name == "phone-light" || view.Name == "desk-dark" }

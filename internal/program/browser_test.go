@@ -18,8 +18,8 @@ import (
 	"github.com/mayflydb/mayfly/internal/testkit/chrome"
 )
 
-// pageOfTries is a web page that makes the requests that its parent sends it, one after another, and
-// answers with the results.
+// pageOfTries is a web page that makes the requests that its parent sends it, one after another,
+// and answers with the results.
 const pageOfTries = `<!DOCTYPE html><script>
 async function make(base, t) {
   const url = base + t.path;
@@ -56,7 +56,8 @@ addEventListener("message", async ({data}) => {
 });
 </script>`
 
-// pageOfFrames opens a page of tries in a frame for each visitor. results is a promise of all results.
+// pageOfFrames is a web page that opens a page of tries in a frame for each visitor. Its variable
+// results is a promise of all results.
 const pageOfFrames = `<!DOCTYPE html><body><script>
 const visitors = %s;
 const results = Promise.all(visitors.map(visitor => new Promise(resolve => {
