@@ -137,8 +137,12 @@ func expirations(t *testing.T, w *world, tab *chrome.Tab, table string) {
 	tab.Picture("lateness")
 }
 
+// backlogBatches is the most batches of 25 items that each of the four writers writes: the items of
+// several seconds, while the page counts the backlog once a second.
+const backlogBatches = 4000
+
 // backlog writes items whose deadlines have passed, faster than they are removed, until the page
-// shows that. Then they are removed.
+// shows a backlog. Then the writers stop, and the items are removed.
 func backlog(t *testing.T, w *world, tab *chrome.Tab, table string) {
 	w.newTable(t, table)
 	tab.Go(w.pages)
@@ -146,15 +150,19 @@ func backlog(t *testing.T, w *world, tab *chrome.Tab, table string) {
 	tab.Wait(`document.querySelectorAll("#cards .card").length === 5`)
 	ctx, stop := context.WithCancel(t.Context())
 	var writers errgroup.Group
+	t.Cleanup(func() {
+		stop()
+		_ = writers.Wait() // the test has failed already, or has seen the error
+	})
 	passed := &types.AttributeValueMemberN{Value: strconv.FormatInt(w.now().Unix()-60, 10)}
 	for i := range 4 {
 		writers.Go(func() error {
-			for n := 0; ctx.Err() == nil; n += 25 {
+			for n := 0; n < 25*backlogBatches && ctx.Err() == nil; n += 25 {
 				var puts []types.WriteRequest
 				for k := range 25 {
 					puts = append(puts, types.WriteRequest{PutRequest: &types.PutRequest{Item: map[string]types.AttributeValue{"id": text(fmt.Sprint(i, "-", n+k)), "expires": passed}}})
 				}
-				if _, err := w.db.BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{table: puts}}); err != nil {
+				if _, err := w.db.BatchWriteItem(context.WithoutCancel(ctx), &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{table: puts}}); err != nil {
 					return err
 				}
 			}
@@ -162,10 +170,10 @@ func backlog(t *testing.T, w *world, tab *chrome.Tab, table string) {
 		})
 	}
 	tab.Wait(card + " > 0")
-	tab.Picture("backlog")
 	stop()
 	if err := writers.Wait(); err != nil {
 		t.Fatal(err)
 	}
+	tab.Picture("backlog")
 	tab.Wait(card + " === 0")
 }
