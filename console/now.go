@@ -178,8 +178,8 @@ type removals struct {
 // rate returns the removals per second.
 func (r removals) rate() float64 { return r.items / r.seen.Seconds() }
 
-// spread adds the removals between two instants to the steps of that time. Items that expire while
-// the clock stands count as those of a second.
+// spread adds the removals between two instants to the steps of that time. If the clock stands, it
+// treats them as the removals of one second.
 func (p *present) spread(from, to time.Time, items float64) {
 	if !from.Before(to) {
 		from = to.Add(-time.Second)
@@ -236,7 +236,7 @@ func alarms(m metrics) node {
 	return el("ul", group(all))
 }
 
-// suspicious is the alarm of TTL values by which items do not expire.
+// suspicious returns the alarm about TTL values that look like mistakes.
 func suspicious(table, reason string, n int64) node {
 	text := " look like mistakes: "
 	if n == 1 {
