@@ -74,7 +74,7 @@ var wings = map[string]wing{
 	},
 	"internal": {
 		floors: []string{
-			"backup bench brokertest command demo exportfile faulttest testkit testkit/chrome", "objects", "chart clock constraint descriptor durable invariant option points sdk sdk/functions sdk/mappings sdk/objects sdk/sinks skew tracking ttl when yamlfile", "sdk/options",
+			"backup bench brokertest command demo exportfile faulttest sim/steady testkit testkit/chrome", "objects", "chart clock constraint descriptor durable invariant option points sdk sdk/functions sdk/mappings sdk/objects sdk/sinks skew tracking ttl when yamlfile", "sdk/options",
 		},
 		why: "leaves are used by all wings and know none",
 	},

@@ -1,0 +1,8 @@
+//go:build !linux
+
+package steady
+
+import "os/exec"
+
+// Run returns [ErrRefused].
+func Run(*exec.Cmd, uint64) error { return ErrRefused }
