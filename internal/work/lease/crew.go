@@ -139,3 +139,39 @@ func Shuffled(rows []Row, me string) []Row {
 	})
 	return out
 }
+
+// mixed orders leases so that each part of the list has about as many of each kind, the part of a
+// name before the slash: "sweep" or "patrol". Otherwise a worker may have all leases of the kind that
+// is work. Leases of one kind keep their order.
+func mixed[T any](all []T, name func(T) string) []T {
+	kind := func(v T) string {
+		kind, _, _ := strings.Cut(name(v), "/")
+		return kind
+	}
+	counts := map[string]int{}
+	for _, v := range all {
+		counts[kind(v)]++
+	}
+	type place struct {
+		of   T
+		at   float64 // 0 to 1
+		kind string
+	}
+	places, seen := make([]place, len(all)), map[string]int{}
+	for i, v := range all {
+		k := kind(v)
+		places[i] = place{v, (float64(seen[k]) + 0.5) / float64(counts[k]), k}
+		seen[k]++
+	}
+	sort.SliceStable(places, func(i, j int) bool {
+		if places[i].at != places[j].at {
+			return places[i].at < places[j].at
+		}
+		return places[i].kind > places[j].kind
+	})
+	out := make([]T, len(all))
+	for i, p := range places {
+		out[i] = p.of
+	}
+	return out
+}

@@ -169,7 +169,7 @@ func (h *holder) look(ctx context.Context) (left int, next time.Duration, err er
 	share := Share(len(rows), workers, h.leases.Owner())
 	mine := h.own(share)
 	h.changed = false
-	for _, row := range Shuffled(rows, h.leases.Owner()) {
+	for _, row := range mixed(Shuffled(rows, h.leases.Owner()), func(r Row) string { return r.Shard }) {
 		if row.Checkpoint == Done || h.holds(row.Shard) || !h.leases.Free(row) {
 			continue // one that is done was held a moment ago
 		}
@@ -229,6 +229,7 @@ func (h *holder) own(share int) int {
 		return len(staying)
 	}
 	slices.Sort(staying)
+	staying = mixed(staying, func(name string) string { return name })
 	for _, name := range staying[min(share, len(staying)):] {
 		one := h.mu.held[name]
 		one.leaving = true

@@ -157,6 +157,32 @@ func TestHold(t *testing.T) {
 	})
 }
 
+// Each worker has its part of each kind of leases, not all leases of the kind that is work.
+func TestHoldKinds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 0)
+		f.names = []string{"patrol/0", "patrol/1", "patrol/2", "patrol/3", "sweep/0", "sweep/1", "sweep/2", "sweep/3"}
+		var all []*holder
+		for _, worker := range []string{"a", "b"} {
+			all = append(all, f.join(worker, nil))
+			time.Sleep(20 * time.Second)
+		}
+		f.want("a:4 b:4", 0)
+		sweeps := map[string]int{}
+		for name, worker := range f.at {
+			if strings.HasPrefix(name, "sweep/") {
+				sweeps[worker]++
+			}
+		}
+		if sweeps["a"] != 2 || sweeps["b"] != 2 {
+			t.Errorf("the workers have these numbers of sweeps: %v", sweeps)
+		}
+		for _, h := range all {
+			must(t, h.stop())
+		}
+	})
+}
+
 // Leases that are done are left alone. When all are, every worker's Hold ends.
 func TestHoldUntilDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
