@@ -56,6 +56,7 @@ func (r *reading) page(ctx context.Context, iterator *string, limit int) (record
 		if call.Err() == nil {
 			r.stalls.note(r.shard, err)
 		}
+		r.limited = r.limited || err != nil && retry.Classify(err) == retry.Throttled
 		return err
 	})
 	switch {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
+	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/work/lease"
 	"github.com/mayflydb/mayfly/internal/work/retry"
 )
@@ -22,6 +23,11 @@ const (
 
 // polling is the policy of calls to a server that answers at once if there is no record.
 var polling = retry.Policy{First: 10 * time.Millisecond, Most: time.Second}
+
+// throttledEach is the shortest time between two calls for a shard once the endpoint has throttled
+// one, unless the page before was full. Amazon allows five calls a second for each shard; each refused
+// one costs a pause, and the pauses grow while records wait.
+const throttledEach = 250 * time.Millisecond
 
 // checkpointEnd is the checkpoint of a finished shard.
 const checkpointEnd = "end"
@@ -42,6 +48,7 @@ type reading struct {
 	since    time.Time     // earlier records are skipped; zero: none
 	leave    chan struct{} // closed when another worker is to get the shard; nil: never
 	gap      gap
+	limited  bool // the endpoint has throttled a call
 	noteLoss func(context.Context) error
 	stalls   *stalls
 	open     *atomic.Int64 // number of unfinished shards of the stream
@@ -131,6 +138,7 @@ func (r *reading) read(ctx context.Context) error {
 		}
 		var page []types.Record
 		var held bool
+		asked := clock.Stopwatch()
 		page, iterator, held, err = r.page(ctx, iterator, min(room, pageMax))
 		if err == nil && r.gap.ahead && (len(page) > 0 || iterator == nil) {
 			first := ""
@@ -147,6 +155,9 @@ func (r *reading) read(ctx context.Context) error {
 			err = r.hand(ctx, page)
 		case !held && iterator != nil:
 			r.pause(ctx, pauses)
+		}
+		if r.limited && err == nil && iterator != nil && len(page) < min(room, pageMax) {
+			r.rest(ctx, throttledEach-asked())
 		}
 		if err == nil {
 			err = r.mayGoOn(ctx)
@@ -171,6 +182,16 @@ func (r *reading) pause(ctx context.Context, pauses *retry.Backoff) {
 	ctx, cancel := r.untilLeave(ctx)
 	defer cancel()
 	pauses.Wait(ctx)
+}
+
+// rest waits, at most until the shard is to be left.
+func (r *reading) rest(ctx context.Context, wait time.Duration) {
+	if wait <= 0 {
+		return
+	}
+	ctx, cancel := r.untilLeave(ctx)
+	defer cancel()
+	clock.Pause(wait, ctx.Done())
 }
 
 // untilLeave returns a context that is also done when the shard is to be left.
