@@ -74,7 +74,7 @@ var wings = map[string]wing{
 	},
 	"internal": {
 		floors: []string{
-			"backup bench brokertest command demo exportfile faulttest sim/steady testkit testkit/chrome", "objects", "chart clock constraint descriptor durable invariant option points sdk sdk/functions sdk/mappings sdk/objects sdk/sinks skew tracking ttl when yamlfile", "sdk/options",
+			"backup bench brokertest command demo exportfile faulttest guardsim sim/steady testkit testkit/chrome", "objects", "chart clock constraint descriptor durable invariant option points sdk sdk/functions sdk/mappings sdk/objects sdk/sinks skew tracking ttl when yamlfile", "sdk/options",
 		},
 		why: "leaves are used by all wings and know none",
 	},
@@ -167,8 +167,11 @@ var exceptions = map[string]exception{
 		tests: []string{"internal/sink/aws", "internal/sink/kafka", "internal/sink/kinds", "internal/sink/nats", "internal/sink/rabbitmq"},
 		why:   "the small program reads files of targets, and links no broker's client",
 	},
-	"internal/sink/aws":     {tests: []string{"internal/front/sigv4"}, why: sinkWhy},
-	"internal/bench":        {may: []string{"internal/store/kv", "internal/work/retry"}, why: "the bench is a client of any endpoint, and compares it with the bare store"},
+	"internal/sink/aws": {tests: []string{"internal/front/sigv4"}, why: sinkWhy},
+	"internal/bench":    {may: []string{"internal/store/kv", "internal/work/retry"}, why: "the bench is a client of any endpoint, and compares it with the bare store"},
+	"internal/guardsim": {
+		may: []string{"", "guard", "internal/clock", "internal/option", "internal/sdk", "planner"}, why: "the simulation runs guard as anyone would, in a database of its own, and compares it with the plan",
+	},
 	"internal/sdk/mappings": {tests: []string{""}, why: "leaves know none; a test calls a server"},
 	"internal/sdk/sinks":    {tests: []string{"internal/sdk/functions", "internal/sdk/objects"}, why: "leaves know none; one test compares the clients of all"},
 	"internal/demo":         {may: []string{"internal/work/attr"}, tests: []string{""}, why: "the demo is a client of any endpoint"},
@@ -182,7 +185,7 @@ var exceptions = map[string]exception{
 		why: "the root is wiring: packages below it decide the meaning of a request, and the toolkits are built on it",
 	},
 	"internal/program/full": {
-		may: []string{"internal/bench", "internal/sink/kinds", "internal/sink/sourcefile", "timeseries/..."},
+		may: []string{"internal/bench", "internal/guardsim", "internal/sink/kinds", "internal/sink/sourcefile", "timeseries/..."},
 		why: "the parts of mayfly-full: only it links them",
 	},
 	"cmd/mayfly":      {may: []string{"internal/program"}, why: "main is the program without parts"},
@@ -261,7 +264,7 @@ var bans = []ban{
 	{path: "github.com/johannesboyne", only: []string{}, why: "S3 is elsewhere; a server of its API runs in tests only"},
 	{path: "github.com/rabbitmq", only: []string{"internal/sink/rabbitmq"}, tests: true, why: sinkWhy},
 	{path: "C", only: []string{}, tests: true, why: "everything works without cgo"},
-	{path: "testing", only: []string{"conformance", "internal/faulttest", "internal/testkit", "internal/testkit/chrome", "internal/brokertest", "mayflytest"}, why: "tests do not ship, and only tests import what is theirs"},
+	{path: "testing", only: []string{"conformance", "internal/faulttest", "internal/testkit", "internal/testkit/chrome", "internal/brokertest", "mayflytest", "internal/guardsim"}, why: "tests do not ship, but for the bubble of virtual time of the simulation, and only tests import what is theirs"},
 	{path: "golang.org/x/tools", only: []string{}, tests: true, why: "tools have a module of their own"},
 }
 

@@ -142,3 +142,23 @@ func ExampleReport_Amazon() {
 	// 3 alarms
 	// aws application-autoscaling register-scalable-target --cli-input-json '
 }
+
+// What a simulation has measured, beside its plan: mayfly guard simulate prints it.
+func ExampleGuardOutcome() {
+	plan, err := planner.SizeGuard(planner.GuardLoad{Items: 1e10, Expirations: 1e5, Workers: 50, Strategy: "index"}, planner.Default())
+	if err != nil {
+		log.Fatal(err)
+	}
+	size := &plan.Options[0]
+	fmt.Println(plan.Load.TablePartitions(), "partitions of the table;", size.Useful(), "workers of", size.Workers, "have a share")
+	busy := plan.Load.Expirations / float64(size.Useful()) / planner.MeasuredGuard().Removals
+	o := planner.GuardOutcome{Strategy: "index", Fleet: 50, Workers: 32, Useful: 32, Busy: busy, Armed: 31_250, WriteUnits: 300_000, ReadUnits: 2_400}
+	o.Limits = []planner.GuardLimit{{Name: "write units of a shard of the index", Use: 0.8}, {Name: "processor of a worker", Use: busy}}
+	o.Price(size, plan.Load, planner.Default())
+	fmt.Printf("%.0f %% busy, $%.0f an hour\n", busy*100, o.HourUSD)
+	fmt.Println("first:", o.First().Name, o.First().Reached())
+	// Output:
+	// 954 partitions of the table; 32 workers of 50 have a share
+	// 45 % busy, $677 an hour
+	// first: write units of a shard of the index false
+}

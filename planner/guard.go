@@ -19,6 +19,8 @@ type GuardLoad struct {
 	Renewals float64 `json:"renewals"`
 	// stream, with the deadlines in a table and in a directory; index, schedule or scan. Default: all
 	Strategy string `json:"strategy,omitempty"`
+	// Default: as many as Late takes, and enough if one has died. Range: 1 to 10,000
+	Workers int `json:"workers,omitempty"`
 	// lateness that 99 % of the removals should have, with deadlines in whole seconds. Default: 1
 	// second. Range: 100 ms to an hour
 	Late time.Duration `json:"late_ns"`
@@ -111,7 +113,10 @@ func SizeGuard(load GuardLoad, prices *Prices) (*GuardPlan, error) {
 	return p, nil
 }
 
-const expirationsMax = 1e7 // per second
+const (
+	expirationsMax = 1e7 // per second
+	workersMax     = 10_000
+)
 
 // filled returns the load with defaults, or an error with all its problems.
 func (l GuardLoad) filled() (GuardLoad, error) {
@@ -135,6 +140,7 @@ func (l GuardLoad) filled() (GuardLoad, error) {
 	complain(!(l.Renewals >= 0 && l.Renewals <= 1e6), "renewals: %v is not between 0 and a million", l.Renewals)
 	complain(!(l.MaxRCU >= 0 && l.MaxRCU <= unitsMax), "read units of a first scan: %v is not between 0 and %d", l.MaxRCU, unitsMax)
 	complain(l.Strategy != "" && !slices.Contains(guardWays[1:], l.Strategy), "unknown strategy %q; use %s", l.Strategy, strings.Join(guardWays[1:], ", "))
+	complain(l.Workers < 0 || l.Workers > workersMax, "workers: %d is not between 1 and %s", l.Workers, number(workersMax))
 	for _, f := range []struct {
 		name                string
 		at                  *time.Duration

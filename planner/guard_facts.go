@@ -48,6 +48,7 @@ const (
 	guardConcurrency = 64.0
 	polls            = 1.25    // of a lease, between two polls of a partition
 	aheadSeconds     = 2.0     // that a poll looks ahead beyond the next one
+	callsBusy        = 4.0     // calls a second of a shard with records, at an endpoint that has throttled; internal/work/consume
 	saveEvery        = 0.05    // seconds between two checkpoints of a busy shard, at least; internal/work/consume
 	saveShare        = 0.002   // the same, for each open shard
 	localAhead       = 60.0    // seconds that a worker alone looks ahead
@@ -66,6 +67,7 @@ const (
 	tableUnits = 40_000 // units a second of a table, for writes and for reads, until raised
 	listsPerS  = 10.0   // DescribeStream calls a second of an account
 	listPage   = 100.0  // shards in the answer
+	tripP99    = 2.0    // one round trip of a hundred, in mean ones: an assumption
 	busy       = 0.7    // share of a worker's speed up to which a plan loads it
 )
 

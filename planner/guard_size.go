@@ -90,11 +90,11 @@ func (l *GuardLoad) speed() float64 {
 // spread returns a quantile, in seconds, of the lateness of evenly spread deadlines. It grows with
 // the load of a worker like the time in a queue, from the measured one.
 func (l *GuardLoad) spread(quantile, busy float64) float64 {
-	measured := lateP50
+	measured, trip := lateP50, l.RoundTrip.Seconds()
 	if quantile > 0.5 {
-		measured = lateP99
+		measured, trip = lateP99, trip*tripP99
 	}
-	return measured*(1-lateRate/removalsPerS)/(1-math.Min(busy, 0.99)) + l.RoundTrip.Seconds()
+	return measured*(1-lateRate/removalsPerS)/(1-math.Min(busy, 0.99)) + trip
 }
 
 // most returns the share of a worker's speed that may be used. Deadlines in whole seconds are due
@@ -103,10 +103,17 @@ func (l *GuardLoad) most() float64 {
 	return math.Min(busy, (l.Late.Seconds()-l.spread(0.99, busy))/0.99)
 }
 
-// fleet sets the number of workers: at least some, enough for the load, and enough for all of it
+// fleet sets the number of workers, unless the load has one: at least some, enough for the load, and enough for all of it
 // when one has died.
 func (s *sizing) fleet(most, least int) {
 	load := s.l.Expirations * s.perRemoval
+	if s.l.Workers > 0 {
+		s.Workers, s.Busy = s.l.Workers, load/float64(min(s.l.Workers, most))
+		s.complain(s.Busy > 0.95, "the work takes %s of each worker", percent(s.Busy))
+		s.complain(s.Workers < least, "it takes %s workers", number(float64(least)))
+		s.note(s.Workers > most, "the strategy has shares for %s workers, so %s of %s idle", number(float64(most)), number(float64(s.Workers-most)), number(float64(s.Workers)))
+		return
+	}
 	s.Workers = max(int(math.Ceil(load/s.l.most()-1e-9)), int(math.Ceil(load/0.95-1e-9))+1, least)
 	s.complain(s.Workers > most, "it takes %s workers; the strategy has shares for %s", number(float64(s.Workers)), number(float64(most)))
 	s.Busy = load / float64(s.Workers)
@@ -133,11 +140,12 @@ func (s *sizing) list() {
 	s.complain(calls > listsPerS*fill, "the workers list the stream's shards with %s calls a second; an account may make %s", number(calls), number(listsPerS))
 }
 
-// saves returns the checkpoints of the stream's shards a second, at most one for each record.
+// saves returns the checkpoints of the stream's shards a second, at most one for each record, and for
+// each page.
 func (s *sizing) saves(records float64, lease time.Duration) float64 {
 	shards := float64(s.StreamShards)
 	pace := math.Max(saveEvery, math.Min(saveShare*shards, lease.Seconds()/2))
-	return math.Min(records, shards/pace)
+	return math.Min(records, shards*math.Min(1/pace, callsBusy))
 }
 
 // leases sets the duration of the leases, and adds their units. A crew has a number of rows, and
@@ -170,11 +178,13 @@ func (s *sizing) leases(records float64, crews ...float64) {
 	s.KeyWrites, s.KeyReads = math.Max(s.KeyWrites, keyWrites), math.Max(s.KeyReads, keyReads)
 }
 
-// follow adds the reading of the stream and the audit. It returns the records a second: of a write,
+// follow adds the reading of the stream and the audit. A shard with a record or more a second is polled
+// as often as guard may. It returns the records a second: of a write,
 // of each renewal, and of the removal.
 func (s *sizing) follow() float64 {
 	records := s.written + s.l.Expirations
-	s.StreamCalls = math.Max(float64(s.StreamShards)*callsPerShard, math.Max(records/callRecords, records*2*float64(s.l.ItemBytes)/callBytes))
+	shards := float64(s.StreamShards)
+	s.StreamCalls = math.Max(math.Min(shards*callsBusy, shards*callsPerShard+records*(callsBusy-callsPerShard)), math.Max(records/callRecords, records*2*float64(s.l.ItemBytes)/callBytes))
 	s.ReadUnits += auditUnitsPerS
 	return records
 }
@@ -251,7 +261,7 @@ func (s *sizing) index() {
 	s.ReadUnits += auditUnitsPerS + float64(s.IndexShards)/s.l.Period.Seconds()/2 + s.l.Expirations*2*pages(entry)
 	s.StreamShards = 0
 	s.leases(0, math.Min(leasesMost, float64(s.IndexShards)))
-	s.Armed = s.l.Expirations / float64(s.Workers) * 2 * s.l.Period.Seconds()
+	s.Armed = s.l.Expirations / float64(s.Useful()) * 2 * s.l.Period.Seconds()
 	lives := s.l.Items / s.l.Expirations
 	s.note(lives < 2*s.l.Period.Seconds(), "an item lives for some %s; one that is written less than %v before its deadline is late by up to that time", about(seconds(lives)), short(s.l.Period))
 	s.note(units > tableUnits, "the index takes %s write units a second; raise its quota of %s", number(units), number(tableUnits))

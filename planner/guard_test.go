@@ -97,15 +97,28 @@ func TestGuardSizeCosts(t *testing.T) {
 		}
 	}
 	near("deletes of 3.6 million items", local.DeletesUSD, 2.25)
-	near("and calls at the stream, 2,000 records of two images, and audit", local.HourUSD, 2.25+2000.0*2*1024/(1<<20)*3600/1e6*0.2+5*3600/1e6*0.125)
-	// 16 partitions; two crews of two workers; 2 shards with 20 checkpoints a second each
-	near("units", fleet.WriteUnits, 1000+2000+3*16.0/60+2*8.0/6+40)
+	near("and calls at the stream, four a second of 2 shards, and audit", local.HourUSD, 2.25+2*4*3600/1e6*0.2+5*3600/1e6*0.125)
+	// 16 partitions; two crews of two workers; 2 shards with four checkpoints a second each
+	near("units", fleet.WriteUnits, 1000+2000+3*16.0/60+2*8.0/6+8)
 	near("first scan", fleet.FirstScanUSD, 1e6*(2*0.625+0.125/4)/1e6)
 	slow := sized(t, GuardLoad{Items: 1e6, Expirations: 1000, Strategy: guardStream, Lease: 6 * time.Second, MaxRCU: 1000})
 	near("a first scan of 4,000 items a second", slow.Options[1].FirstScanUSD, 1e6*(0.625+0.125/4)/1e6)
 	text, err := json.Marshal(p)
 	if err != nil || !strings.Contains(string(text), `"usd_per_hour"`) || !strings.Contains(string(text), `"expirations":1000`) {
 		t.Errorf("%s, %v", text, err)
+	}
+}
+
+// A number of workers is taken as it is: the plan shows how busy they are.
+func TestGuardSizeOfWorkers(t *testing.T) {
+	l := GuardLoad{Items: 1e10, Expirations: 1e5}
+	few, many := l, l
+	few.Workers, many.Workers = 20, 50
+	if o := sized(t, few).Options[1]; o.Workers != 20 || o.Fits || !strings.Contains(strings.Join(o.Why, " "), "256.7 % of each worker") {
+		t.Errorf("20 workers: %+v", o)
+	}
+	if o := sized(t, many).Options[2]; !o.Fits || o.Useful() != 32 || math.Abs(o.Busy-1e5/6400/32) > 1e-9 || !strings.Contains(strings.Join(o.Notes, " "), "18 of 50 idle") {
+		t.Errorf("50 workers of the index: %+v", o)
 	}
 }
 
@@ -123,6 +136,7 @@ func TestGuardLoadsRefused(t *testing.T) {
 		"period: 1ms is not":           func(l *GuardLoad) { l.Period = time.Millisecond },
 		"a scan's pass: 1s is not":     func(l *GuardLoad) { l.Pass = time.Second },
 		"round trip: 2s is not":        func(l *GuardLoad) { l.RoundTrip = 2 * time.Second },
+		"workers: 10001 is not":        func(l *GuardLoad) { l.Workers = 10_001 },
 		"lateness: 100ms is too short": func(l *GuardLoad) { l.Late, l.RoundTrip = 100*time.Millisecond, time.Second },
 		`unknown strategy "auto"`:      func(l *GuardLoad) { l.Strategy = "auto" },
 	} {

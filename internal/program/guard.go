@@ -19,6 +19,8 @@ type guardCommand struct {
 	Undo   guardUndoCommand   `cmd:"" help:"Put back items that guard has removed by mistake."`
 	Policy guardPolicyCommand `cmd:"" help:"Print the IAM policy that a guard command needs."`
 	Proxy  guardProxyCommand  `cmd:"" help:"Run a proxy that hides expired items from clients until they are removed."`
+
+	Simulate guardSimulateCommand `cmd:"" help:"Simulate a fleet of guards at a size and rate, and compare it with the plan."`
 }
 
 func (guardCommand) Help() string {

@@ -17,6 +17,7 @@ type planGuardCommand struct {
 	KeySize     byteSize `help:"Size of its key. Default: 64, or the item's size if smaller." placeholder:"SIZE"`
 	Renewals    float64  `help:"Number of times an item's deadline is moved before it expires." placeholder:"N"`
 	Strategy    string   `help:"Strategy of guard: stream, index, schedule or scan. Default: all of them." placeholder:"NAME"`
+	Workers     int      `help:"Number of workers. Default: as many as --late takes, and enough if one has died." placeholder:"N"`
 	Late        span     `help:"Lateness that 99 % of the removals should have if deadlines are whole seconds." default:"1s" placeholder:"TIME"`
 	Lease       span     `help:"Lease of the workers. Default: the shortest that fits, from 6s on." placeholder:"TIME"`
 	Period      span     `help:"How often guard queries an index." default:"5s" placeholder:"TIME"`
@@ -47,7 +48,7 @@ func (c planGuardCommand) Run(_ context.Context, s streams) error {
 		return err
 	}
 	plan, err := planner.SizeGuard(planner.GuardLoad{
-		Items: c.Items, Expirations: c.Expirations, ItemBytes: int(min(c.ItemSize, 1<<30)), KeyBytes: int(min(c.KeySize, 1<<30)), Renewals: c.Renewals, Strategy: c.Strategy,
+		Items: c.Items, Expirations: c.Expirations, ItemBytes: int(min(c.ItemSize, 1<<30)), KeyBytes: int(min(c.KeySize, 1<<30)), Renewals: c.Renewals, Strategy: c.Strategy, Workers: c.Workers,
 		Late: time.Duration(c.Late), Lease: time.Duration(c.Lease), Period: time.Duration(c.Period), Pass: time.Duration(c.Pass), MaxRCU: c.MaxRCU, RoundTrip: time.Duration(c.RoundTrip),
 	}, prices)
 	if err != nil {

@@ -1,0 +1,172 @@
+package guardsim
+
+import (
+	"cmp"
+	"encoding/json"
+	"flag"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mayflydb/mayfly/planner"
+)
+
+// TestSimulation: go test ./internal/guardsim -long 10 runs ten times as many expirations.
+var long = flag.Int("long", 1, "how many times the usual load is simulated")
+
+// simulate runs a strategy and checks what holds in each run: nothing is early, lost or removed twice.
+func simulate(t *testing.T, load planner.GuardLoad, o Options) *planner.GuardOutcome {
+	t.Helper()
+	load.Items = cmp.Or(load.Items, 1e8)
+	load.Expirations *= float64(*long)
+	strategy := cmp.Or(load.Strategy, "stream")
+	p, err := planner.SizeGuard(load, planner.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range p.Options {
+		if p.Options[i].Strategy == strategy {
+			o.Plan = &p.Options[i]
+		}
+	}
+	o.Load, o.Share, o.Seed = p.Load, cmp.Or(o.Share, 1), cmp.Or(o.Seed, 1)
+	got, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _ := json.Marshal(got)
+	t.Logf("%s", text)
+	// an item may be tried twice around a fault, but its removal is on the books once
+	if got.Early != 0 || got.Lost != 0 || got.Due < int(load.Expirations*o.For.Seconds()*0.9) {
+		t.Errorf("%d of %d deadlines were early, and %d lost", got.Early, got.Due, got.Lost)
+	}
+	return got
+}
+
+func near(t *testing.T, what string, got, least, most float64) {
+	t.Helper()
+	if got < least || got > most {
+		t.Errorf("%s is %v, which is not between %v and %v", what, got, least, most)
+	}
+}
+
+// TestUndisturbed: without a fault the simulation has the plan's figures.
+func TestUndisturbed(t *testing.T) {
+	t.Parallel()
+	for _, strategy := range Strategies {
+		t.Run(strategy, func(t *testing.T) {
+			t.Parallel()
+			load := planner.GuardLoad{Expirations: 100, Workers: 2, Lease: 2 * time.Second, Strategy: strategy}
+			got := simulate(t, load, Options{For: 10 * time.Second})
+			plan, err := planner.SizeGuard(planner.GuardLoad{Items: 1e8, Expirations: 100 * float64(*long), Workers: 2, Lease: 2 * time.Second, Strategy: strategy}, planner.Default())
+			if err != nil {
+				t.Fatal(err)
+			}
+			size := plan.Options[len(plan.Options)-1]
+			near(t, "busy", got.Busy, 0.9*size.Busy, 1.1*size.Busy)
+			near(t, "write units", got.WriteUnits, 0.9*size.WriteUnits, 1.1*size.WriteUnits)
+			near(t, "stream calls", got.StreamCalls, 0.8*size.StreamCalls, 1.2*size.StreamCalls)
+			near(t, "dollars an hour", got.HourUSD, 0.9*size.HourUSD, 1.1*size.HourUSD)
+			near(t, "the lateness of 99 %", got.P99.Seconds(), 0.01, 0.1)
+			near(t, "the removals of items that were gone", float64(got.Again), 0, 0)
+		})
+	}
+}
+
+// TestLoss: a third of the workers dies. Their items are late by the time of a takeover, and no
+// longer.
+func TestLoss(t *testing.T) {
+	t.Parallel()
+	for _, strategy := range Strategies {
+		t.Run(strategy, func(t *testing.T) {
+			t.Parallel()
+			const lease = 3 * time.Second
+			got := simulate(t, planner.GuardLoad{Expirations: 60, Workers: 3, Lease: lease, Strategy: strategy}, Options{For: 15 * time.Second, Lose: 1. / 3})
+			near(t, "the highest lateness", got.Max.Seconds(), lease.Seconds()/2, 3*lease.Seconds())
+			near(t, "the recovery", got.Recovered.Seconds(), lease.Seconds()/2, 4*lease.Seconds())
+		})
+	}
+}
+
+// TestPause: a worker does nothing for longer than a lease, and goes on. Nothing that it finds then is
+// removed a second time.
+func TestPause(t *testing.T) {
+	t.Parallel()
+	for _, strategy := range Strategies {
+		t.Run(strategy, func(t *testing.T) {
+			t.Parallel()
+			const lease = 3 * time.Second
+			got := simulate(t, planner.GuardLoad{Expirations: 60, Workers: 2, Lease: lease, Strategy: strategy}, Options{For: 15 * time.Second, Pause: 3 * lease})
+			near(t, "the highest lateness", got.Max.Seconds(), lease.Seconds()/2, 4*lease.Seconds())
+		})
+	}
+}
+
+// TestReshard: each shard splits while its records are read. The children are followed, and all goes on
+// in time.
+func TestReshard(t *testing.T) {
+	t.Parallel()
+	got := simulate(t, planner.GuardLoad{Expirations: 100, Workers: 2, Lease: 2 * time.Second}, Options{For: 15 * time.Second, Reshard: true})
+	near(t, "the highest lateness", got.Max.Seconds(), 0, 1)
+	// removals after the split are records of the children, whose rows are deleted only if they are read
+	near(t, "write units", got.WriteUnits, 300*float64(*long), 450*float64(*long))
+}
+
+// TestThrottle: some partitions of the table take a tenth of their units for a while. Their items are
+// late, and the endpoint's refusals are named.
+func TestThrottle(t *testing.T) {
+	t.Parallel()
+	got := simulate(t, planner.GuardLoad{Expirations: 200, Workers: 2, Strategy: "index"}, Options{For: 15 * time.Second, Throttle: 0.5, limits: limits{partitionWrites: 60 * float64(*long)}})
+	near(t, "the highest lateness", got.Max.Seconds(), 0.2, 60)
+	if first := got.First(); first.Name != "write units of a partition of the table" || first.Refused == 0 {
+		t.Errorf("the first bottleneck is %+v", first)
+	}
+}
+
+// TestBottleneck: the first bottleneck is named rightly.
+func TestBottleneck(t *testing.T) {
+	t.Parallel()
+	times := float64(*long)
+	for _, c := range []struct {
+		strategy string
+		limits   limits
+		want     string
+	}{
+		{"index", limits{partitionWrites: 35 * times}, "write units of a shard of the index"},
+		{"stream", limits{partitionWrites: 18 * times}, "write units of a partition of the table"},
+		{"stream", limits{shardBytes: 15e3 * times}, "bytes of a shard"},
+		{"stream", limits{shardCalls: 1}, "GetRecords calls of a shard"},
+		{"index", limits{removals: 45 * times}, "processor of a worker"},
+		{"stream", limits{memory: 45.1e6}, "memory of a worker"},
+	} {
+		t.Run(c.want, func(t *testing.T) {
+			t.Parallel()
+			got := simulate(t, planner.GuardLoad{Expirations: 100, Workers: 2, Lease: 2 * time.Second, Strategy: c.strategy}, Options{For: 10 * time.Second, limits: c.limits})
+			if first := got.First(); first.Name != c.want || !first.Reached() {
+				t.Errorf("the first bottleneck is %+v, not %s", first, c.want)
+			}
+		})
+	}
+}
+
+// TestOptions: wrong options are errors that name them.
+func TestOptions(t *testing.T) {
+	t.Parallel()
+	p, err := planner.SizeGuard(planner.GuardLoad{Items: 1e10, Expirations: 1e5, Workers: 50}, planner.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		option string
+		o      Options
+		plan   int
+	}{
+		{"Strategy", Options{}, 4}, {"Share", Options{Share: 2}, 1}, {"For", Options{For: time.Millisecond}, 1}, {"For", Options{Share: 1, For: time.Hour}, 1},
+		{"Lose", Options{Lose: 0.95}, 1}, {"Lose", Options{Lose: 0.1}, 1}, {"Throttle", Options{Throttle: 7}, 1}, {"Pause", Options{Pause: -1}, 1},
+	} {
+		c.o.Load, c.o.Plan = p.Load, &p.Options[c.plan]
+		if _, err := Run(t.Context(), c.o); err == nil || !strings.Contains(err.Error(), strings.ToLower(c.option)) {
+			t.Errorf("%+v: the error is %v", c.o, err)
+		}
+	}
+}
