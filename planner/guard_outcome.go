@@ -61,18 +61,22 @@ type GuardOutcome struct {
 type GuardLimit struct {
 	Name    string  `json:"name"`
 	Use     float64 `json:"use"`
-	Refused int     `json:"refused,omitempty"` // requests of the simulated part
+	Refused float64 `json:"refused,omitempty"` // largest part of the requests to one shard or partition that the endpoint refused for it
 }
 
+// refusedMost is the part of the requests that may be refused without harm, for example when a worker
+// takes over shards of a dead one.
+const refusedMost = 0.05
+
 // Reached reports whether the limit holds guard up.
-func (l GuardLimit) Reached() bool { return l.Use >= 0.99 || l.Refused > 0 }
+func (l GuardLimit) Reached() bool { return l.Use >= 0.99 || l.Refused > refusedMost }
 
 // First returns the first bottleneck: the limit that held guard up, or the one that is next to. An
 // endpoint's refusals come before a processor, which has more to do because of them.
 func (o *GuardOutcome) First() GuardLimit {
 	first := o.Limits[0]
 	for _, l := range o.Limits {
-		if l.Refused > first.Refused {
+		if l.Refused > max(first.Refused, refusedMost) {
 			first = l
 		}
 	}
@@ -163,15 +167,15 @@ func (o *GuardOutcome) WriteText(out io.Writer, plan *GuardSize) error {
 	fmt.Fprintf(&b, "  early %d, lost %d, removed again %d\n", o.Early, o.Lost, o.Again)
 	first := o.First()
 	switch {
-	case first.Refused > 0:
-		fmt.Fprintf(&b, "  first bottleneck: %s, %s used; the endpoint refused %s requests\n", first.Name, percent(first.Use), number(float64(first.Refused)))
+	case first.Refused > refusedMost:
+		fmt.Fprintf(&b, "  first bottleneck: %s, %s used; the endpoint refused up to %s of the requests to one\n", first.Name, percent(first.Use), percent(first.Refused))
 	case first.Reached():
 		fmt.Fprintf(&b, "  first bottleneck: %s, %s used\n", first.Name, percent(first.Use))
 	default:
 		fmt.Fprintf(&b, "  no bottleneck; the first one would be: %s, %s used\n", first.Name, percent(first.Use))
 	}
 	for _, l := range o.Limits {
-		if l.Name != first.Name && (l.Use > 0.3 || l.Refused > 0) {
+		if l.Name != first.Name && (l.Use > 0.3 || l.Refused > refusedMost) {
 			fmt.Fprintf(&b, "  then: %s, %s used\n", l.Name, percent(l.Use))
 		}
 	}

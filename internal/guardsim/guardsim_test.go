@@ -118,7 +118,7 @@ func TestThrottle(t *testing.T) {
 	t.Parallel()
 	got := simulate(t, planner.GuardLoad{Expirations: 200, Workers: 2, Strategy: "index"}, Options{For: 15 * time.Second, Throttle: 0.5, limits: limits{partitionWrites: 60 * float64(*long)}})
 	near(t, "the highest lateness", got.Max.Seconds(), 0.2, 60)
-	if first := got.First(); first.Name != "write units of a partition of the table" || first.Refused == 0 {
+	if first := got.First(); first.Name != "write units of a partition of the table" || first.Refused < 0.05 {
 		t.Errorf("the first bottleneck is %+v", first)
 	}
 }

@@ -9,6 +9,7 @@ type meter struct {
 	have    float64
 	at      time.Time
 	used    float64 // in the measured time
+	taken   int     // requests, in the measured time
 	refused int
 }
 
@@ -40,5 +41,6 @@ func (m *meter) force(now time.Time, n float64, measured bool) {
 	m.refill(now)
 	if m.have -= n; measured {
 		m.used += n
+		m.taken++
 	}
 }

@@ -389,13 +389,13 @@ func (s *simulation) outcome() *planner.GuardOutcome {
 // put off, as a part of its time.
 func (s *simulation) limits(span, owed float64) []planner.GuardLimit {
 	var all []planner.GuardLimit
-	add := func(name string, use float64, refused int) {
+	add := func(name string, use, refused float64) {
 		all = append(all, planner.GuardLimit{Name: name, Use: use, Refused: refused})
 	}
 	most := func(name string, meters []*meter) {
-		use, refused := 0.0, 0
+		use, refused := 0.0, 0.0
 		for _, m := range meters {
-			use, refused = max(use, m.used/span/m.rate), refused+m.refused
+			use, refused = max(use, m.used/span/m.rate), max(refused, float64(m.refused)/float64(max(m.taken+m.refused, 1)))
 		}
 		if len(meters) > 0 {
 			add(name, use, refused)
