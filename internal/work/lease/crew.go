@@ -142,10 +142,13 @@ func Shuffled(rows []Row, me string) []Row {
 
 // mixed orders leases so that each part of the list has about as many of each kind, the part of a
 // name before the slash: "sweep" or "patrol". Otherwise a worker may have all leases of the kind that
-// is work. Leases of one kind keep their order.
+// is work. Leases of one kind keep their order, and names without a slash are of one kind.
 func mixed[T any](all []T, name func(T) string) []T {
 	kind := func(v T) string {
-		kind, _, _ := strings.Cut(name(v), "/")
+		kind, _, has := strings.Cut(name(v), "/")
+		if !has {
+			return ""
+		}
 		return kind
 	}
 	counts := map[string]int{}
