@@ -2,9 +2,14 @@ package program
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -13,66 +18,214 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly/internal/testkit"
 )
 
-// TestKillNine kills a real server under load repeatedly. After each restart it checks that every
+var kills = flag.Int("kills", 0, "rounds of TestKillNine; 0: 3, or 50 if tests run in full")
+
+// TestKillNine kills a real server repeatedly, at random instants: under load, while it recovers,
+// while it starts after a clean stop, and while it stops. After each round it checks that every
 // acknowledged change is there once and in order: items, their deadlines, their index entries and
 // their stream records. A change in progress at the kill may have happened or not, but not by half.
 //
 // Writers put, update and delete their own items, some of which live for a second or an hour, one
-// at a time or two in a transaction. ledger.go explains the comparison.
+// at a time or two in a transaction. ledger.go explains the comparison. A directory serves for ten
+// to thirty rounds: the audit reads every record since its creation.
 func TestKillNine(t *testing.T) {
 	t.Parallel()
-	rounds, load := 3, time.Second
-	if testing.Short() {
-		rounds, load = 1, 500*time.Millisecond
+	rounds := *kills
+	switch {
+	case rounds > 0:
+	case testing.Short():
+		rounds = 1
+	default:
+		rounds = testkit.Size(3, 50)
 	}
-	dir := t.TempDir()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	s := serveDir(t, dir)
-	api, _ := s.clients()
-	stream, err := createEvents(t.Context(), api)
-	if err != nil {
-		t.Fatal(err)
-	}
-	writers := make([]*writer, 16)
-	for i := range writers {
-		writers[i] = newWriter(i, rand.New(rand.NewPCG(seed, uint64(i))))
-	}
-	for round := range rounds {
-		acknowledged := killUnderLoad(t, s, writers, load)
-		s = serveDir(t, dir)
-		audit(t, s, stream, writers)
-		t.Logf("round %d: %d writes were acknowledged before the kill", round, acknowledged)
-		if t.Failed() {
-			return
+	k := &killer{t: t, random: rand.New(rand.NewPCG(seed, 0)), started: 300 * time.Millisecond, stopped: 300 * time.Millisecond}
+	for done, directories := 0, 0; done < rounds; directories++ {
+		k.open(seed + uint64(directories))
+		for n := 10 + k.random.IntN(20); n > 0 && done < rounds; n-- {
+			k.round(done)
+			if t.Failed() {
+				return
+			}
+			done++
 		}
+		k.finish()
 	}
-	awaitExpiries(t, s, stream, writers)
+	t.Logf("%d rounds: %+v", rounds, k.counts)
+	if c := k.counts; c.acknowledged < rounds || rounds >= 50 && (c.recovering < rounds/50 || c.starting < rounds/50 || c.stopping < rounds/50 || c.happened == 0) {
+		t.Error("too mild: the kills missed what they aim at")
+	}
 }
 
-// killUnderLoad lets the writers write for a while and then kills the server.
-func killUnderLoad(t *testing.T, s *served, writers []*writer, load time.Duration) (acknowledged int) {
-	t.Helper()
-	api, _ := s.clients()
+// killer kills servers on one directory after the other.
+type killer struct {
+	t                *testing.T
+	random           *rand.Rand
+	dir, stream      string
+	args             []string
+	s                *served // nil: killed
+	writers          []*writer
+	started, stopped time.Duration // how long the last whole start and stop took
+	counts           killCounts
+}
+
+// killCounts counts the kills by the state of the server, and the changes around them.
+type killCounts struct {
+	underLoad, recovering, starting, stopping int
+	missed                                    int // kills of a server that had started or stopped already
+	acknowledged, underWay, happened          int // changes: answered, unanswered at a kill, and those of the latter that had happened
+}
+
+// open starts a server on a new directory.
+func (k *killer) open(seed uint64) {
+	k.t.Helper()
+	k.dir = filepath.Join(k.t.TempDir(), "data")
+	// Small shards are closed and continued in mid-load.
+	k.args = [][]string{nil, {"--shard-bytes", "64KB"}, {"--shards", "1"}}[k.random.IntN(3)]
+	k.start()
+	api, _ := k.s.clients()
+	var err error
+	if k.stream, err = createEvents(k.t.Context(), api); err != nil {
+		k.t.Fatal(err)
+	}
+	k.writers = nil
+	for i := range 16 {
+		k.writers = append(k.writers, newWriter(i, rand.New(rand.NewPCG(seed, uint64(i)))))
+	}
+}
+
+// start starts a server, without an end of its own.
+func (k *killer) start() {
+	k.t.Helper()
+	began := time.Now()
+	k.s = serveDir(k.t, k.dir, k.args...)
+	k.started = time.Since(began)
+}
+
+// round kills the server once or more, starts it again and audits it.
+func (k *killer) round(number int) {
+	k.t.Helper()
+	before := k.counts
+	load := time.Duration(k.random.IntN(400)) * time.Millisecond
+	switch k.random.IntN(5) {
+	case 0:
+		k.underLoad(load, k.killStopping)
+	case 1:
+		k.underLoad(load, k.stop)
+		k.killStarting(&k.counts.starting)
+	case 2:
+		k.underLoad(load, k.kill)
+		for range 1 + k.random.IntN(3) {
+			k.killStarting(&k.counts.recovering)
+		}
+	default:
+		k.underLoad(load, k.kill)
+	}
+	k.start()
+	for _, w := range k.writers {
+		k.counts.underWay += w.underWay()
+	}
+	k.counts.happened += audit(k.t, k.s, k.stream, k.writers)
+	if k.t.Failed() {
+		k.t.Logf("round %d, with %q: from %+v to %+v", number, k.args, before, k.counts)
+	}
+}
+
+// underLoad lets the writers write for a while and then ends the server.
+func (k *killer) underLoad(load time.Duration, end func()) {
+	k.t.Helper()
+	api, _ := k.s.clients()
 	var running sync.WaitGroup
-	counts := make([]int, len(writers))
-	for i, w := range writers {
-		running.Go(func() { counts[i] = w.write(t.Context(), api) })
+	counts := make([]int, len(k.writers))
+	for i, w := range k.writers {
+		running.Go(func() { counts[i] = w.write(k.t.Context(), api) })
 	}
 	time.Sleep(load)
-	if code, err := s.stop(syscall.SIGKILL); err != nil || code != "killed" {
-		t.Fatalf("the server ended by itself: %s, %v\n%s", code, err, s.logged())
-	}
+	end()
 	running.Wait()
 	for _, n := range counts {
-		acknowledged += n
+		k.counts.acknowledged += n
 	}
-	if acknowledged == 0 {
-		t.Fatal("nothing was written before the kill")
+}
+
+func (k *killer) kill() {
+	k.t.Helper()
+	if code, err := k.s.stop(syscall.SIGKILL); err != nil || code != "killed" {
+		k.t.Errorf("the server ended by itself: %s, %v\n%s", code, err, k.s.logged())
 	}
-	return acknowledged
+	k.counts.underLoad++
+}
+
+func (k *killer) stop() {
+	k.t.Helper()
+	began := time.Now()
+	if code, err := k.s.stop(syscall.SIGTERM); err != nil || code != "0" {
+		k.t.Errorf("the server stopped with %s, %v\n%s", code, err, k.s.logged())
+	}
+	k.stopped = time.Since(began)
+}
+
+// killStopping asks the server to stop, and kills it within about the time that a stop takes.
+func (k *killer) killStopping() {
+	k.t.Helper()
+	if err := k.s.command.Process.Signal(syscall.SIGTERM); err != nil {
+		k.t.Error(err)
+	}
+	time.Sleep(k.within(k.stopped))
+	switch code, err := k.s.stop(syscall.SIGKILL); {
+	case err == nil && code == "killed":
+		k.counts.stopping++
+	case err == nil && code == "0":
+		k.counts.missed++
+	default:
+		k.t.Errorf("the server stopped with %s, %v\n%s", code, err, k.s.logged())
+	}
+}
+
+// killStarting starts a server and kills it within about the time that a start takes.
+func (k *killer) killStarting(count *int) {
+	k.t.Helper()
+	command := exec.Command("mayfly", append([]string{"serve", "--port", "0", "--data", k.dir}, k.args...)...)
+	var out, log buffer
+	command.Stdout, command.Stderr = &out, &log
+	if err := command.Start(); err != nil {
+		k.t.Fatal(err)
+	}
+	time.Sleep(k.within(k.started))
+	_ = command.Process.Kill()
+	_ = command.Wait()
+	switch status := command.ProcessState.Sys().(syscall.WaitStatus); {
+	case !status.Signaled():
+		k.t.Errorf("the server ended by itself: %s\n%s%s", command.ProcessState, out.String(), log.String())
+	case strings.Contains(out.String(), "listening on "):
+		k.counts.missed++
+	default:
+		*count++
+	}
+}
+
+// within returns a random part of a time that varies, seldom more than all of it.
+func (k *killer) within(d time.Duration) time.Duration {
+	return time.Duration(k.random.Int64N(int64(d)*11/10 + 1))
+}
+
+// finish waits until everything due has expired, audits once more, and checks the files of the
+// stopped server.
+func (k *killer) finish() {
+	k.t.Helper()
+	awaitExpiries(k.t, k.s, k.stream, k.writers)
+	k.stop()
+	if out, err := exec.Command("mayfly", "check", k.dir).CombinedOutput(); err != nil {
+		k.t.Errorf("mayfly check: %v\n%s", err, out)
+	}
+	if err := os.RemoveAll(k.dir); err != nil {
+		k.t.Error(err)
+	}
 }
 
 const keysPerWriter = 40
@@ -116,6 +269,16 @@ func (w *writer) write(ctx context.Context, api *dynamodb.Client) int {
 			return n
 		}
 	}
+}
+
+// underWay returns the number of the writer's changes without an answer.
+func (w *writer) underWay() (n int) {
+	for _, l := range w.ledgers {
+		if l.underWay != nil {
+			n++
+		}
+	}
+	return n
 }
 
 // next is a new version of an item: it lives for ever, for an hour, or for up to two seconds.

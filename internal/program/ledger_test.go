@@ -50,7 +50,8 @@ type found struct {
 }
 
 // audit compares all ledgers with a server's data, and records the outcomes of changes in progress.
-func audit(t *testing.T, s *served, stream string, writers []*writer) {
+// It returns the number of those that have happened.
+func audit(t *testing.T, s *served, stream string, writers []*writer) (late int) {
 	t.Helper()
 	api, streams := s.clients()
 	before := time.Now()
@@ -81,6 +82,7 @@ func audit(t *testing.T, s *served, stream string, writers []*writer) {
 					together[l.underWay.version][happened] = true
 				}
 				if happened {
+					late++
 					l.acknowledged = append(l.acknowledged, *l.underWay)
 				}
 				l.underWay = nil
@@ -95,6 +97,7 @@ func audit(t *testing.T, s *served, stream string, writers []*writer) {
 			}
 		}
 	}
+	return late
 }
 
 // settle reports from the stream whether the change in progress has happened; ok is false without
