@@ -244,11 +244,23 @@ func scanAll(t *testing.T, api *dynamodb.Client, index *string, visit func(map[s
 	}
 }
 
-// readEvents reads all shards from their first record on, and orders each key's records by their
-// sequence numbers.
+// readEvents reads all records, and orders each key's by their sequence numbers.
 func readEvents(t *testing.T, streams *dynamodbstreams.Client, arn string) map[string][]event {
 	t.Helper()
 	events := map[string][]event{}
+	eachRecord(t, streams, arn, func(r streamtypes.Record) {
+		pk := streamText(r.Dynamodb.Keys["pk"])
+		events[pk] = append(events[pk], eventOf(r))
+	})
+	for _, list := range events {
+		slices.SortFunc(list, func(a, b event) int { return a.seq.Cmp(b.seq) })
+	}
+	return events
+}
+
+// eachRecord reads all shards from their first record on.
+func eachRecord(t *testing.T, streams *dynamodbstreams.Client, arn string, visit func(streamtypes.Record)) {
+	t.Helper()
 	var after *string
 	for {
 		page, err := streams.DescribeStream(t.Context(), &dynamodbstreams.DescribeStreamInput{StreamArn: &arn, ExclusiveStartShardId: after})
@@ -256,19 +268,12 @@ func readEvents(t *testing.T, streams *dynamodbstreams.Client, arn string) map[s
 			t.Fatal(err)
 		}
 		for _, shard := range page.StreamDescription.Shards {
-			readShard(t, streams, arn, shard.ShardId, func(r streamtypes.Record) {
-				pk := streamText(r.Dynamodb.Keys["pk"])
-				events[pk] = append(events[pk], eventOf(r))
-			})
+			readShard(t, streams, arn, shard.ShardId, visit)
 		}
 		if after = page.StreamDescription.LastEvaluatedShardId; after == nil {
-			break
+			return
 		}
 	}
-	for _, list := range events {
-		slices.SortFunc(list, func(a, b event) int { return a.seq.Cmp(b.seq) })
-	}
-	return events
 }
 
 // readShard reads a shard up to its end, or up to where there is no record at present.

@@ -2,6 +2,7 @@ package program_test
 
 import (
 	"flag"
+	"os"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -14,10 +15,20 @@ import (
 // TestMain runs the tests in a program with all parts, beside three programs: mayfly and
 // mayfly-full, which have all parts, and mayfly-small, which has none, as the mayfly of a user. Scripts
 // have fetch, too, and TestFlood has attack.
+//
+// A build with the tag invariants runs mayfly with a fault if BREAK_WITH names one, which shows that
+// a test notices it:
+//
+//	BREAK_WITH=ShowExpired go test -tags invariants ./internal/program -run 'TestHistories$'
 func TestMain(m *testing.M) {
 	program.SetParts(full.Parts())
 	testscript.Main(tests{m}, map[string]func(){
-		"mayfly":       func() { program.Main(full.Parts()) },
+		"mayfly": func() {
+			if fault := os.Getenv("BREAK_WITH"); fault != "" {
+				breakWith(fault)
+			}
+			program.Main(full.Parts())
+		},
 		"mayfly-full":  func() { program.Main(full.Parts()) },
 		"mayfly-small": func() { program.Main(program.Parts{}) },
 		"fetch":        program.Fetch,
