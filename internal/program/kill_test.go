@@ -2,6 +2,7 @@ package program
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -11,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -236,6 +238,13 @@ type writer struct {
 	random  *rand.Rand
 	ledgers []*ledger
 	version int
+
+	// for a soak
+	wait   time.Duration // between calls
+	stop   chan struct{} // closed when it should end; nil: never
+	offset *atomic.Int64 // of the server's clock, in nanoseconds; nil: none
+	err    error         // that ended it
+	full   int           // writes that were refused since the disk was full
 }
 
 func newWriter(number int, random *rand.Rand) *writer {
@@ -265,10 +274,31 @@ func (w *writer) write(ctx context.Context, api *dynamodb.Client) int {
 		default:
 			err = w.put(ctx, api, a)
 		}
-		if err != nil {
+		var full *types.LimitExceededException
+		switch {
+		case errors.As(err, &full):
+			w.full++
+		case err != nil:
+			w.err = err
 			return n
 		}
+		if w.stop == nil {
+			continue
+		}
+		select {
+		case <-w.stop:
+			return n
+		case <-time.After(w.wait):
+		}
 	}
+}
+
+// now is the time by the server's clock, roughly.
+func (w *writer) now() time.Time {
+	if w.offset == nil {
+		return time.Now()
+	}
+	return time.Now().Add(time.Duration(w.offset.Load()))
 }
 
 // underWay returns the number of the writer's changes without an answer.
@@ -287,9 +317,9 @@ func (w *writer) next() change {
 	c := change{version: w.version}
 	switch w.random.IntN(3) {
 	case 0:
-		c.deadline = time.Now().Add(time.Hour).Truncate(time.Millisecond)
+		c.deadline = w.now().Add(time.Hour).Truncate(time.Millisecond)
 	case 1:
-		c.deadline = time.Now().Add(time.Duration(w.random.IntN(2000)) * time.Millisecond).Truncate(time.Millisecond)
+		c.deadline = w.now().Add(time.Duration(w.random.IntN(2000)) * time.Millisecond).Truncate(time.Millisecond)
 	}
 	return c
 }
@@ -345,6 +375,11 @@ func acknowledge(c change, call func() error, ledgers ...*ledger) error {
 		l.underWay = &c
 	}
 	if err := call(); err != nil {
+		if full := (*types.LimitExceededException)(nil); errors.As(err, &full) { // it has not happened
+			for _, l := range ledgers {
+				l.underWay = nil
+			}
+		}
 		return err
 	}
 	c.answered = time.Now()

@@ -54,7 +54,7 @@ type found struct {
 func audit(t *testing.T, s *served, stream string, writers []*writer) (late int) {
 	t.Helper()
 	api, streams := s.clients()
-	before := time.Now()
+	before := s.now(t)
 	keys := map[string]*found{}
 	at := func(pk string) *found {
 		if keys[pk] == nil {
@@ -68,6 +68,7 @@ func audit(t *testing.T, s *served, stream string, writers []*writer) (late int)
 	for pk, events := range readEvents(t, streams, stream) {
 		at(pk).events = events
 	}
+	after := s.now(t)
 	// by version of a transaction under way: whether it happened
 	together := map[int]map[bool]bool{}
 	for _, w := range writers {
@@ -87,7 +88,7 @@ func audit(t *testing.T, s *served, stream string, writers []*writer) (late int)
 				}
 				l.underWay = nil
 			}
-			for _, wrong := range l.compare(f, before, time.Now()) {
+			for _, wrong := range l.compare(f, before, after) {
 				t.Errorf("%s: %s\nledger: %+v\nevents: %+v", l.pk, wrong, l.acknowledged, f.events)
 			}
 		}
@@ -126,7 +127,7 @@ func (l *ledger) lastDeleted() bool {
 // item and its index entry must follow from the records.
 func (l *ledger) compare(f *found, before, after time.Time) (wrong []string) {
 	wrong, state := l.compareRecords(f, after)
-	return append(wrong, l.compareItems(f, state, before)...)
+	return append(wrong, l.compareItems(f, state, before, after)...)
 }
 
 // compareRecords is the part of compare that concerns the records. state is the item as they leave
@@ -181,10 +182,10 @@ func (l *ledger) compareRecords(f *found, after time.Time) (wrong []string, stat
 // compareItems holds item and index entry against the state that the records lead to. The records
 // were read after them, so either may still show what expired meanwhile, and neither may lack what
 // had not.
-func (l *ledger) compareItems(f *found, state *event, before time.Time) (wrong []string) {
+func (l *ledger) compareItems(f *found, state *event, before, after time.Time) (wrong []string) {
 	for name, item := range map[string]map[string]types.AttributeValue{"item": f.item, "index entry": f.index} {
 		switch {
-		case item == nil && state != nil && (state.deadline.IsZero() || state.deadline.After(time.Now())):
+		case item == nil && state != nil && (state.deadline.IsZero() || state.deadline.After(after)):
 			wrong = append(wrong, fmt.Sprintf("the %s of version %d is lost", name, state.version))
 		case item == nil:
 		case !deadlineOf(item).IsZero() && !deadlineOf(item).After(before):
@@ -202,11 +203,12 @@ func (l *ledger) compareItems(f *found, state *event, before time.Time) (wrong [
 func awaitExpiries(t *testing.T, s *served, stream string, writers []*writer) {
 	t.Helper()
 	_, streams := s.clients()
+	now := s.now(t)
 	due := map[string]int{} // the last version of each key that is to be removed by the service
 	for _, w := range writers {
 		for _, l := range w.ledgers {
 			if n := len(l.acknowledged); n > 0 {
-				if last := l.acknowledged[n-1]; !last.deadline.IsZero() && last.deadline.Before(time.Now().Add(time.Minute)) {
+				if last := l.acknowledged[n-1]; !last.deadline.IsZero() && last.deadline.Before(now.Add(time.Minute)) {
 					due[l.pk] = last.version
 				}
 			}
@@ -215,7 +217,9 @@ func awaitExpiries(t *testing.T, s *served, stream string, writers []*writer) {
 	for limit := time.Now().Add(30 * time.Second); ; {
 		events, waiting := readEvents(t, streams, stream), 0
 		for pk, version := range due {
-			if last := events[pk][len(events[pk])-1]; last.name != streamtypes.OperationTypeRemove || last.version != version {
+			if n := len(events[pk]); n == 0 {
+				waiting++
+			} else if last := events[pk][n-1]; last.name != streamtypes.OperationTypeRemove || last.version != version {
 				waiting++
 			}
 		}

@@ -30,11 +30,12 @@ func serveDir(t *testing.T, dir string, args ...string) *served {
 	return s
 }
 
-// clients talk to a server over HTTP as an application does.
+// clients talk to a server over HTTP as an application does. They share their connections.
 func (s *served) clients() (*dynamodb.Client, *dynamodbstreams.Client) {
+	s.connected.Do(func() { s.connections = conformance.HTTPClient() })
 	config := aws.Config{
 		Region: "us-east-1", BaseEndpoint: &s.url, Credentials: credentials.NewStaticCredentialsProvider("any", "any", ""),
-		HTTPClient: conformance.HTTPClient(),
+		HTTPClient: s.connections,
 	}
 	return dynamodb.NewFromConfig(config), dynamodbstreams.NewFromConfig(config)
 }

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // served is a real `mayfly serve` in a process of its own.
@@ -27,6 +28,29 @@ type served struct {
 	once    sync.Once
 	code    string
 	waitErr error
+
+	connected   sync.Once
+	connections *http.Client // of clients
+	moved       bool         // its clock is not the machine's
+}
+
+// now returns the time of the server's clock.
+func (s *served) now(t *testing.T) time.Time {
+	t.Helper()
+	if !s.moved {
+		return time.Now()
+	}
+	status, text, err := exchange(http.MethodGet, s.url+"/_mayfly/clock", "")
+	var clock struct {
+		NowMS int64 `json:"now_ms"`
+	}
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &clock)
+	}
+	if err != nil || status != http.StatusOK {
+		t.Fatalf("the clock: %d, %v: %s", status, err, text)
+	}
+	return time.UnixMilli(clock.NowMS)
 }
 
 // startServer starts it on a free port and returns once it listens.
