@@ -17,7 +17,7 @@ import (
 )
 
 // This file has the history of a database on disk: its steps, the model of their result, and the
-// reader that finds it again. TestFormat2Opens and TestDamage compare the three.
+// reader that finds it again. TestFormatsOpen and TestDamage compare the three.
 
 // endpoint is a database that answers JSON: a program's port, or one in this process.
 type endpoint struct {

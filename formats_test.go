@@ -21,47 +21,99 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
-var writeFormat2 = flag.String("write-format2", "", "write testdata/format2 with this program, which has to be mayfly of format 2")
+var writeFormat = flag.String("write-format", "", "write a directory of testdata/formats, as VERSION=PROGRAM with a mayfly of that format version")
 
-// format2Manifest is the expected content of a directory of testdata/format2.
-type format2Manifest struct {
+// formatManifest is the expected content of a directory of testdata/formats.
+type formatManifest struct {
 	Contents  *contents // the model of the acknowledged steps
 	Schedules []string  // their names
 	Mappings  int       // event source mappings
 	Reminders int       // waiting reminders
 }
 
-const format2Directory = "testdata/format2"
+const formatsDirectory = "testdata/formats"
 
-// Directories that a program of format 2 wrote open. All their contents are present, expire to the
-// millisecond and leave their records. They can then be closed and opened again.
-func TestFormat2Opens(t *testing.T) {
-	if *writeFormat2 != "" {
+// Directories that programs of every format version wrote open. All their contents are present,
+// expire to the millisecond and leave their records. They can then be closed and opened again.
+func TestFormatsOpen(t *testing.T) {
+	if version, program, ok := strings.Cut(*writeFormat, "="); ok {
 		for _, end := range []string{"clean", "crash"} {
-			writeFormat2Directory(t, *writeFormat2, end)
+			writeFormatDirectory(t, version, program, end)
 		}
 	}
-	for _, name := range []string{"clean", "crash"} {
-		t.Run(name, func(t *testing.T) {
-			var manifest format2Manifest
-			text, err := os.ReadFile(filepath.Join(format2Directory, name+".json"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := json.Unmarshal(text, &manifest); err != nil {
-				t.Fatal(err)
-			}
-			for _, check := range []func(*testing.T, string, format2Manifest){checkFormat2Tables, checkFormat2Work} {
-				dir := t.TempDir()
-				unpack(t, filepath.Join(format2Directory, name+".tar.gz"), dir)
-				wantSound(t, dir) // before the upgrade
-				check(t, dir, manifest)
-				wantSound(t, dir)
-			}
-		})
+	present := presentFormat(t)
+	for version := 1; version <= present; version++ {
+		for _, end := range []string{"clean", "crash"} {
+			t.Run(fmt.Sprintf("%d/%s", version, end), func(t *testing.T) {
+				t.Parallel()
+				var manifest formatManifest
+				stored := filepath.Join(formatsDirectory, fmt.Sprint(version), end)
+				text, err := os.ReadFile(stored + ".json")
+				if err != nil {
+					t.Fatalf("no directory of format %d is stored: %v; see %s/README.md", version, err, formatsDirectory)
+				}
+				if err := json.Unmarshal(text, &manifest); err != nil {
+					t.Fatal(err)
+				}
+				for _, check := range []func(*testing.T, string, formatManifest){checkFormatTables, checkFormatWork} {
+					dir := t.TempDir()
+					unpack(t, stored+".tar.gz", dir)
+					if got := formatOf(t, dir); got != version {
+						t.Fatalf("the directory is of format %d", got)
+					}
+					wantSound(t, dir) // before the upgrade
+					check(t, dir, manifest)
+					wantSound(t, dir)
+					if got := formatOf(t, dir); got != present {
+						t.Errorf("the directory is of format %d afterwards, want %d", got, present)
+					}
+				}
+			})
+		}
 	}
+}
+
+// presentFormat returns the format version of new directories.
+func presentFormat(t *testing.T) int {
+	t.Helper()
+	dir := t.TempDir()
+	db, err := Open(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return formatOf(t, dir)
+}
+
+// formatOf returns the format version in a directory, whose key FORMAT.md describes. It changes
+// nothing there.
+func formatOf(t *testing.T, dir string) (version int) {
+	t.Helper()
+	stopped, err := kv.OpenStopped(nil, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stopped.Close()
+	store, err := stopped.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	text, closer, err := store.Get([]byte{1, 'v'})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closer.Close()
+	if _, err := fmt.Sscanf(string(text), "mayfly format %d", &version); err != nil {
+		t.Fatalf("%q: %v", text, err)
+	}
+	return version
 }
 
 // wantSound fails if Check finds a fault in a closed directory.
@@ -83,8 +135,8 @@ func openStored(t *testing.T, dir string, databaseOnly bool) (*DB, endpoint) {
 	return db, inProcessEndpoint(db)
 }
 
-// checkFormat2Tables checks the tables and their expiry.
-func checkFormat2Tables(t *testing.T, dir string, manifest format2Manifest) {
+// checkFormatTables checks the tables and their expiry.
+func checkFormatTables(t *testing.T, dir string, manifest formatManifest) {
 	wantNow := func(db *DB, e endpoint, at int64, want *contents) {
 		t.Helper()
 		got, err := advanceTo(t.Context(), db, e, at)
@@ -160,9 +212,9 @@ func checkFormat2Tables(t *testing.T, dir string, manifest format2Manifest) {
 	}
 }
 
-// checkFormat2Work checks schedules, event source mappings and reminders, and lets the first
+// checkFormatWork checks schedules, event source mappings and reminders, and lets the first
 // schedule fire at its instant.
-func checkFormat2Work(t *testing.T, dir string, manifest format2Manifest) {
+func checkFormatWork(t *testing.T, dir string, manifest formatManifest) {
 	db, e := openStored(t, dir, false)
 	defer db.Close()
 	get := func(path, member string) (all []object) {
@@ -193,6 +245,9 @@ func checkFormat2Work(t *testing.T, dir string, manifest format2Manifest) {
 	}
 	if n := countReminders(e); n != manifest.Reminders {
 		t.Errorf("%d reminders, want %d", n, manifest.Reminders)
+	}
+	if len(manifest.Schedules) == 0 {
+		return
 	}
 	fired := func() bool {
 		got := e.read(0, nil)
@@ -234,8 +289,11 @@ type program struct {
 // startProgram starts it with its clock standing still.
 func startProgram(t *testing.T, path, dir, reminders string) *program {
 	t.Helper()
-	p := &program{command: exec.Command(path, "serve", "--data", dir, "--port", "0", "--start", storedStart.Format(time.RFC3339), "--clock-control",
-		"--unmapped", "accept", "--reminders", reminders)}
+	args := []string{"serve", "--data", dir, "--port", "0", "--start", storedStart.Format(time.RFC3339), "--clock-control"}
+	if reminders != "" {
+		args = append(args, "--unmapped", "accept", "--reminders", reminders)
+	}
+	p := &program{command: exec.Command(path, args...)}
 	p.command.Stderr = os.Stderr
 	out, err := p.command.StdoutPipe()
 	if err != nil {
@@ -272,16 +330,25 @@ func (p *program) end(t *testing.T, signal os.Signal) {
 	}
 }
 
-// writeFormat2Directory writes one of the directories: half of the steps, a clean restart, the
+// writeFormatDirectory writes one of the directories: half of the steps, a clean restart, the
 // other half, and then the end, which for a crash is a kill in the midst of further steps.
-func writeFormat2Directory(t *testing.T, path, end string) {
+func writeFormatDirectory(t *testing.T, version, path, end string) {
 	dir := filepath.Join(t.TempDir(), "data")
 	reminders := filepath.Join(t.TempDir(), "reminders.yaml")
 	rule := "reminders:\n  - {name: visit, table: both, attribute: visit, target: 'arn:aws:lambda:us-east-1:000000000000:function:mail', input: {to: you}}\n"
 	if err := os.WriteFile(reminders, []byte(rule), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	steps := history(2, 160, 40)
+	steps, load := history(2, 160, 40), history(3, 5000, 40)
+	first := version == "1" // which had tables only, without aws expiry
+	if first {
+		reminders = ""
+		later := func(s step) bool {
+			return s.Schedule != nil || s.Create == "late" || s.Expire != nil && s.Expire.Table == "late" || s.Put != nil && s.Put.Table == "late" ||
+				s.Delete != nil && s.Delete.Table == "late"
+		}
+		steps = slices.DeleteFunc(steps, later)
+	}
 	for _, s := range steps[len(steps)-20:] { // some have reminders
 		if s.Put != nil && s.Put.Table == "both" {
 			s.Put.Item["visit"] = object{"S": "2090-06-01T00:00:00Z"}
@@ -304,20 +371,22 @@ func writeFormat2Directory(t *testing.T, path, end string) {
 	}
 	number, half := 0, len(steps)/2
 	perform(steps[1:half], &number) // the first step is the clock's
-	answer, err := p.call("DescribeTable", object{"TableName": "both"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = p.send("/2015-03-31/event-source-mappings/", "", object{
-		"EventSourceArn": answer["Table"].(object)["LatestStreamArn"], "FunctionName": "release", "StartingPosition": "TRIM_HORIZON",
-	})
-	if err != nil {
-		t.Fatal(err)
+	if !first {
+		answer, err := p.call("DescribeTable", object{"TableName": "both"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = p.send("/2015-03-31/event-source-mappings/", "", object{
+			"EventSourceArn": answer["Table"].(object)["LatestStreamArn"], "FunctionName": "release", "StartingPosition": "TRIM_HORIZON",
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	p.end(t, syscall.SIGTERM)
 	p = startProgram(t, path, dir, reminders)
 	perform(steps[half:], &number)
-	for wait := time.Now(); countReminders(p.endpoint) == 0 && time.Since(wait) < 20*time.Second; {
+	for wait := time.Now(); !first && countReminders(p.endpoint) == 0 && time.Since(wait) < 20*time.Second; {
 		time.Sleep(100 * time.Millisecond)
 	}
 	clock, err := p.send("/_mayfly/clock/freeze", "", object{})
@@ -325,7 +394,10 @@ func writeFormat2Directory(t *testing.T, path, end string) {
 		t.Fatal(err)
 	}
 	now := int64(clock["now_ms"].(float64))
-	manifest := format2Manifest{Mappings: 1, Reminders: countReminders(p.endpoint), Schedules: []string{"schedule-0", "schedule-1", "schedule-2"}}
+	manifest := formatManifest{Mappings: 1, Reminders: countReminders(p.endpoint), Schedules: []string{"schedule-0", "schedule-1", "schedule-2"}}
+	if first {
+		manifest = formatManifest{}
+	}
 	if end == "clean" {
 		perform([]step{{Put: &writeStep{"plain", object{"pk": object{"S": "last"}}}}}, &number)
 		steps = append(steps, step{Put: &writeStep{"plain", object{"pk": object{"S": "last"}}}})
@@ -333,7 +405,6 @@ func writeFormat2Directory(t *testing.T, path, end string) {
 		manifest.Contents = model(steps, now)
 	} else {
 		var acknowledged atomic.Int64
-		load := history(3, 5000, 40)
 		load = slices.DeleteFunc(load, func(s step) bool { return s.Put == nil || s.Put.Table == "moved" || s.Put.Table == "late" })
 		ended := make(chan struct{})
 		go func() {
@@ -371,13 +442,13 @@ func writeFormat2Directory(t *testing.T, path, end string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.MkdirAll(format2Directory, 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(formatsDirectory, version), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(format2Directory, end+".json"), append(text, '\n'), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(formatsDirectory, version, end+".json"), append(text, '\n'), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	pack(t, dir, filepath.Join(format2Directory, end+".tar.gz"))
+	pack(t, dir, filepath.Join(formatsDirectory, version, end+".tar.gz"))
 }
 
 // pack packs a directory without its RESERVE.
