@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -403,6 +404,7 @@ type metamorphicRun struct {
 	seed    uint64
 	random  *rand.Rand // for interruptions; nil: there are none
 	options metamorphicOptions
+	base    string // with all directories of a run on disk
 	dir     string
 	db      *DB
 	e       endpoint
@@ -416,7 +418,9 @@ func (r *metamorphicRun) all(steps []metamorphicStep, want []string) (answers []
 	case "memory":
 		r.dir, r.options.fs = "data", kv.NewMemFS()
 	case "disk":
-		r.dir = filepath.Join(r.t.TempDir(), "data")
+		r.base = r.t.TempDir()
+		r.dir = filepath.Join(r.base, "data")
+		defer os.RemoveAll(r.base) // a long run has thousands
 	}
 	r.options.Frozen, r.options.Start, r.options.ClockControl, r.now = true, metamorphicStart, ClockControlOn, metamorphicStart
 	r.open()
@@ -472,10 +476,10 @@ func (r *metamorphicRun) interrupt() {
 	backup := r.options.Place == "disk" && r.random.IntN(3) == 0
 	next := r.dir
 	if backup {
-		place := filepath.Join(r.t.TempDir(), "backups")
+		place := filepath.Join(r.base, fmt.Sprintf("backups-%d", r.counts.Restarts))
 		id, err := r.db.Backup(r.t.Context(), place, 0)
 		r.must(err)
-		next = filepath.Join(r.t.TempDir(), "restored")
+		next = filepath.Join(r.base, fmt.Sprintf("restored-%d", r.counts.Restarts))
 		r.must(Restore(r.t.Context(), place, id, next))
 		r.counts.Restores++
 	}
