@@ -27,7 +27,7 @@ var (
 // sizes, expiry modes, further indexes and streams, an index from the beginning or built later,
 // page sizes, the steps of the clock, restarts, and a backup that is restored and continued.
 //
-// A seed determines the operations and the options. The idea is that of Pebble's test of this name.
+// A seed determines the operations and the options. Pebble's metamorphic test has the idea.
 func TestMetamorphic(t *testing.T) {
 	t.Parallel()
 	runs := *metamorphicRuns
@@ -619,7 +619,7 @@ func (r *metamorphicRun) addIndex() {
 	}
 }
 
-// rest returns what is in the tables at the end, and the stream records of each key in order.
+// rest returns the contents of the tables at the end, and the stream records of each key in order.
 func (r *metamorphicRun) rest() (parts []string) {
 	r.t.Helper()
 	got := r.e.read(r.now.UnixMilli(), nil)

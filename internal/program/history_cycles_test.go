@@ -9,10 +9,10 @@ import (
 )
 
 // This file checks transactions for strict serializability, as Elle does. Transactions read lists
-// and append to them, so a list that was read tells which appends came before the read. The stream
-// has the order of all appends to a key. The expiry of an item is an operation too: nobody calls it,
-// and it happens at the item's deadline. Whatever must come before something else is an edge between
-// the two. A cycle of edges means that no order of the operations explains what the clients saw.
+// and append to them, so a list shows which appends came before its read. The stream has the order
+// of all appends to a key. The expiry of an item is an operation too, which no client calls and
+// which happens at the item's deadline. An edge leads from an operation to one that must come after
+// it. A cycle of edges means that no order of the operations explains the answers.
 
 // transaction is a call on lists, by one client.
 type transaction struct {
@@ -69,7 +69,7 @@ type listGraph struct {
 	places map[int]int // transactions by id
 }
 
-// checkLists returns what is wrong in a history, in words; nothing if it is strictly serializable.
+// checkLists returns a description of each violation of strict serializability in a history.
 func checkLists(all []transaction, chains map[string][]listChange) []string {
 	g := &listGraph{places: map[int]int{}}
 	for i := range all {

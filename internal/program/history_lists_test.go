@@ -70,7 +70,7 @@ func (c *listClient) step(ctx context.Context, api *dynamodb.Client) error {
 	return err
 }
 
-// died gives the last transaction, if it is without an answer, the time when the server was dead.
+// died lets the last transaction, if it has no answer, end when the server was dead.
 func (c *listClient) died(at time.Time) {
 	if n := len(c.done); n > 0 && c.done[n-1].outcome == unanswered && c.done[n-1].ret.Before(at) {
 		c.done[n-1].ret = at

@@ -120,8 +120,8 @@ func clockMillis(ms int64) string {
 	return clockTime(time.UnixMilli(ms))
 }
 
-// checkRegisters returns what is wrong in a history, in words. A history that is not decided in time
-// is wrong, too.
+// checkRegisters returns a description of each violation in a history. A history that is not decided in time
+// is a violation, too.
 func checkRegisters(history []porcupine.Operation) (wrong []string) {
 	byKey := map[string][]porcupine.Operation{}
 	for _, op := range history {
@@ -203,7 +203,7 @@ func (c *registerClient) step(ctx context.Context, api *dynamodb.Client) error {
 	return err
 }
 
-// died gives the last operation, if it is without an answer, the time when the server was dead.
+// died lets the last operation, if it has no answer, end when the server was dead.
 func (c *registerClient) died(at time.Time) {
 	if len(c.ops) == 0 {
 		return

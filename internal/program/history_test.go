@@ -24,7 +24,7 @@ import (
 
 var historyOperations = flag.Int("operations", 0, "operations of TestHistories; 0: 4,000, or 20,000 if tests run in full")
 
-// TestHistories records what clients of a real server see while it is killed and stopped, and
+// TestHistories records the answers of a real server while it is killed and stopped, and
 // checks that single items are linearizable and transactions strictly serializable, with the expiry
 // of items as an operation. An operation without an answer may have happened or not.
 //
