@@ -104,10 +104,7 @@ func checkLists(all []transaction, chains map[string][]listChange) []string {
 		}
 	}
 	g.realTime()
-	for _, cycle := range g.cycles() {
-		g.wrong = append(g.wrong, cycle)
-	}
-	return g.wrong
+	return append(g.wrong, g.cycles()...)
 }
 
 func (g *listGraph) complain(format string, args ...any) {

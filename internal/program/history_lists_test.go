@@ -41,7 +41,7 @@ func (c *listClient) step(ctx context.Context, api *dynamodb.Client) error {
 	case kind < 7 || len(c.read) == 0:
 		x.appends = keys
 		err = c.write(ctx, api, &x)
-	default: // what it has read must still be so, and it appends to some of that
+	default: // its last read must still be true, and it appends to some of those lists
 		x.reads, c.read = c.read, nil
 		for i, r := range x.reads {
 			if i == 0 || c.random.IntN(2) == 0 {

@@ -183,7 +183,7 @@ func (c *registerClient) step(ctx context.Context, api *dynamodb.Client) error {
 		in.kind = "query"
 	}
 	if in.writes() && c.random.IntN(2) == 0 {
-		in.expect = c.seen[in.key] // what it saw last, which may be no item
+		in.expect = c.seen[in.key] // the value that it saw last; 0: no item
 	}
 	call := time.Now()
 	in.begun = call.UnixMilli()
@@ -299,7 +299,7 @@ type historyClient struct {
 	random *rand.Rand
 	origin time.Time      // the operations' times are counted from here
 	total  func() int     // the number of operations of all clients so far, and one more
-	next   func() int     // a value that nobody has written
+	next   func() int     // a new value
 	seen   map[string]int // the last value that this client saw under a key
 }
 
