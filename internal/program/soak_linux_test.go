@@ -55,33 +55,42 @@ func TestSoak(t *testing.T) {
 		t.Cleanup(func() { _ = unix.Unmount(k.disk, unix.MNT_DETACH) })
 	}
 	k.dir, k.backups = filepath.Join(k.disk, "data"), filepath.Join(t.TempDir(), "backups")
-	k.period = min(max(duration/120, time.Second), 5*time.Second)
+	k.period = min(max(duration/120, 300*time.Millisecond), 5*time.Second)
 	k.start()
 	began := time.Now()
-	for time.Since(began) < duration/4 && !t.Failed() {
+	for (time.Since(began) < duration/4 || k.counts.Kills+k.counts.Stops+k.counts.Restored == 0) && !t.Failed() {
 		k.cycle(true)
 	}
 	restarted, disk := k.counts, k.diskUse(k.samples)
 	k.samples = nil
-	for time.Since(began) < duration && !t.Failed() {
+	k.sample() // the first, which a long soak leaves out
+	for (time.Since(began) < duration || len(k.samples) < 3) && !t.Failed() {
 		k.cycle(false)
 	}
 	t.Logf("%+v, of these %+v with restarts", k.counts, restarted)
 	if t.Failed() {
 		return
 	}
-	if k.counts.Written == 0 || k.counts.Cycles == restarted.Cycles || restarted.Kills+restarted.Stops+restarted.Restored == 0 || k.mounted && duration >= 20*time.Second && k.counts.Refused == 0 {
+	if k.counts.Written == 0 || k.mounted && duration >= 10*time.Minute && k.counts.Refused == 0 {
 		t.Error("too mild: not everything has happened")
 	}
-	samples := k.samples[min(len(k.samples)/10+1, len(k.samples)-1):] // after the warm-up
+	samples := k.samples
+	if n := len(samples) / 10; n > 0 {
+		samples = samples[n+1:] // after the warm-up
+	}
 	for _, r := range resources {
+		if len(samples) < 12 {
+			r.slack *= 8 // in a short run caches and heap still fill up: only gross leaks show
+		}
 		first, last, ok := flat(samples, r)
 		t.Logf("%s: %.1f in the first third of %d samples, %.1f in the last", r.name, first, len(samples), last)
 		if !ok {
 			t.Errorf("%s grows from %.1f to %.1f; the limit is %.1f times as much and %.1f more", r.name, first, last, r.ratio, r.slack)
 		}
 	}
-	t.Logf("disk while it was restarted: %.1f MB", disk)
+	if _, now, _ := flat(samples, resources[3]); now > 2*disk+30 {
+		t.Errorf("disk grows from %.1f MB, while it was restarted, to %.1f MB", disk, now)
+	}
 }
 
 // soakSample is what the process uses at the end of a cycle.
