@@ -62,7 +62,8 @@ func TestThrottledReads(t *testing.T) {
 		time.Sleep(500 * time.Millisecond)
 		s.once(t, n)
 		stop()
-		if refused, calls := limited.refused.Load(), limited.calls.Load(); refused == 0 || refused > 3 || calls > 60 {
+		// The first refused call is tried again, with pauses that chance makes longer or shorter, until a fifth of a second is over.
+		if refused, calls := limited.refused.Load(), limited.calls.Load(); refused == 0 || refused > 12 || calls > 60 {
 			t.Errorf("%d calls were refused, and %d answered", refused, calls)
 		}
 	})
