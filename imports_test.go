@@ -74,7 +74,7 @@ var wings = map[string]wing{
 	},
 	"internal": {
 		floors: []string{
-			"backup bench brokertest command demo exportfile faulttest guardsim sim/steady testkit testkit/chrome", "objects", "chart clock constraint descriptor durable invariant option points sdk sdk/functions sdk/mappings sdk/objects sdk/sinks skew tracking ttl when yamlfile", "sdk/options",
+			"backup bench brokertest command demo exportfile faulttest guardsim sim testkit testkit/chrome", "objects sim/steady", "chart clock constraint descriptor durable invariant option points sdk sdk/functions sdk/mappings sdk/objects sdk/sinks skew tracking ttl when yamlfile", "sdk/options",
 		},
 		why: "leaves are used by all wings and know none",
 	},
@@ -172,6 +172,10 @@ var exceptions = map[string]exception{
 	"internal/guardsim": {
 		may: []string{"", "guard", "internal/clock", "internal/option", "internal/sdk", "planner"}, why: "the simulation runs guard as anyone would, in a database of its own, and compares it with the plan",
 	},
+	"internal/sim": {
+		may: []string{"", "internal/store/engine", "internal/store/kv", "target"},
+		why: "the simulation opens the library as anyone would, on disks of its own, and checks their files at the end; only mayfly-full links it",
+	},
 	"internal/sdk/mappings": {tests: []string{""}, why: "leaves know none; a test calls a server"},
 	"internal/sdk/sinks":    {tests: []string{"internal/sdk/functions", "internal/sdk/objects"}, why: "leaves know none; one test compares the clients of all"},
 	"internal/demo":         {may: []string{"internal/work/attr"}, tests: []string{""}, why: "the demo is a client of any endpoint"},
@@ -264,7 +268,7 @@ var bans = []ban{
 	{path: "github.com/johannesboyne", only: []string{}, why: "S3 is elsewhere; a server of its API runs in tests only"},
 	{path: "github.com/rabbitmq", only: []string{"internal/sink/rabbitmq"}, tests: true, why: sinkWhy},
 	{path: "C", only: []string{}, tests: true, why: "everything works without cgo"},
-	{path: "testing", only: []string{"conformance", "internal/faulttest", "internal/testkit", "internal/testkit/chrome", "internal/brokertest", "mayflytest", "internal/guardsim"}, why: "tests do not ship, but for the bubble of virtual time of the simulation, and only tests import what is theirs"},
+	{path: "testing", only: []string{"conformance", "internal/faulttest", "internal/testkit", "internal/testkit/chrome", "internal/brokertest", "mayflytest", "internal/guardsim", "internal/sim"}, why: "tests do not ship, but for the bubble of virtual time of the simulations, and only tests import what is theirs"},
 	{path: "golang.org/x/tools", only: []string{}, tests: true, why: "tools have a module of their own"},
 }
 
@@ -278,9 +282,9 @@ var belowWire = []string{
 var tellsTime = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick"}
 
 // mayTellTime are the packages that use them outside tests: the clock, main, the suite and the
-// bench, which wait for endpoints elsewhere, the root, which passes the wall clock to wire, where
+// bench, which wait for endpoints elsewhere, the simulation, whose time is virtual, the root, which passes the wall clock to wire, where
 // signatures age, and what only tests import.
-var mayTellTime = []string{"internal/clock", "internal/program", "internal/program/full", "conformance", "internal/bench", "", "internal/brokertest"}
+var mayTellTime = []string{"internal/clock", "internal/program", "internal/program/full", "conformance", "internal/bench", "internal/sim", "", "internal/brokertest"}
 
 // source is a Go file of the tree.
 type source struct {

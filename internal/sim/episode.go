@@ -1,0 +1,277 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"sort"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+
+	"github.com/mayflydb/mayfly"
+	"github.com/mayflydb/mayfly/internal/store/kv"
+)
+
+// Result is the outcome of an episode.
+type Result struct {
+	Seed       uint64      `json:"seed"`
+	Episode    uint64      `json:"episode"`
+	Trace      string      `json:"trace"` // a hash of all that clients have seen, in order
+	Counts     Counts      `json:"counts"`
+	Seconds    float64     `json:"seconds"` // of real time
+	Violations []Violation `json:"violations,omitempty"`
+}
+
+// The size of an episode.
+const (
+	episodeRounds = 40
+	episodeBulk   = 300 // items of a round that nobody touches until they expire
+)
+
+const indexName = "byG"
+
+// slack is the time that the reaper of a server without faults may take, in virtual time. It is far
+// more than it needs, since only waiting takes any.
+const slack = 10 * time.Second
+
+// episode is a minute in the life of a system. It runs in a bubble of testing/synctest.
+type episode struct {
+	*ledger
+	seed    uint64
+	rounds  int
+	bulk    int
+	ctx     context.Context
+	server  *server
+	network *network
+	db      *dynamodb.Client        // of users, over the network
+	plain   *dynamodb.Client        // of the judge
+	records *dynamodbstreams.Client // of the judge
+	stream  *follower
+	model   *model
+}
+
+// runEpisode runs an episode. Call it in a bubble.
+func runEpisode(seed, number uint64) Result {
+	r := dice(seed, "episode", number)
+	e := &episode{
+		ledger: newLedger(), seed: r.Uint64(), rounds: episodeRounds, bulk: episodeBulk, ctx: context.Background(),
+		model: &model{parts: map[string]map[key]*state{}},
+	}
+	e.server = &server{seed: e.seed, options: mayfly.Options{
+		CacheBytes: 1 << 20, MemTableBytes: 1 << 20, Shards: 1 + r.IntN(3), ShardBytes: 8 << 10 << (3 * r.IntN(4)),
+	}}
+	e.network = &network{to: e.server, left: func(o *op) {
+		tick, _ := e.tick()
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		o.end = max(o.end, tick)
+	}}
+	e.db, _ = clients(e.network)
+	e.plain, e.records = clients(e.server)
+	if err := e.run(); err != nil {
+		e.broken(available, "%v", err)
+	}
+	return Result{Seed: seed, Episode: number, Trace: fmt.Sprintf("%016x", e.trace.Sum64()), Counts: e.counts, Violations: e.violations}
+}
+
+// run runs the rounds until a law is broken, or all are over.
+func (e *episode) run() error {
+	if err := e.server.start(kv.NewCrashFS()); err != nil {
+		return err
+	}
+	defer func() {
+		if l := e.server.end(); l != nil {
+			_ = l.db.Close()
+		}
+	}()
+	if err := e.prepare(); err != nil {
+		return fmt.Errorf("create the table: %w", err)
+	}
+	for i := range e.rounds {
+		if err := e.round(i); err != nil {
+			return err
+		}
+		if e.isBroken() {
+			return nil
+		}
+	}
+	return e.finish()
+}
+
+// prepare creates the table.
+func (e *episode) prepare() error {
+	attribute := func(name string, kind types.ScalarAttributeType) types.AttributeDefinition {
+		return types.AttributeDefinition{AttributeName: &name, AttributeType: kind}
+	}
+	element := func(name string, kind types.KeyType) types.KeySchemaElement {
+		return types.KeySchemaElement{AttributeName: &name, KeyType: kind}
+	}
+	out, err := e.plain.CreateTable(e.ctx, &dynamodb.CreateTableInput{
+		TableName: table, BillingMode: types.BillingModePayPerRequest,
+		AttributeDefinitions: []types.AttributeDefinition{attribute("pk", "S"), attribute("sk", "N"), attribute("g", "S"), attribute("h", "N")},
+		KeySchema:            []types.KeySchemaElement{element("pk", "HASH"), element("sk", "RANGE")},
+		GlobalSecondaryIndexes: []types.GlobalSecondaryIndex{{
+			IndexName: aws.String(indexName), KeySchema: []types.KeySchemaElement{element("g", "HASH"), element("h", "RANGE")}, Projection: &types.Projection{ProjectionType: types.ProjectionTypeAll},
+		}},
+		StreamSpecification: &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewAndOldImages},
+	})
+	if err != nil {
+		return err
+	}
+	e.stream = newFollower(aws.ToString(out.TableDescription.LatestStreamArn))
+	_, err = e.plain.UpdateTimeToLive(e.ctx, &dynamodb.UpdateTimeToLiveInput{
+		TableName: table, TimeToLiveSpecification: &types.TimeToLiveSpecification{Enabled: aws.Bool(true), AttributeName: aws.String("ttl")},
+	})
+	return err
+}
+
+// round runs and judges a round.
+func (e *episode) round(n int) error {
+	p := planRound(e.seed, n, time.Now(), e.model, e.bulk)
+	e.mu.Lock()
+	e.ticks = e.ticks[:0]
+	e.mu.Unlock()
+	e.counts.Rounds++
+	var clients, ender sync.WaitGroup
+	for _, o := range p.ops {
+		clients.Go(func() { e.call(o) })
+	}
+	var err error
+	ender.Go(func() { err = e.endLife(p) })
+	clients.Wait()
+	e.network.copies.Wait()
+	ender.Wait()
+	if err != nil {
+		return err
+	}
+	if p.end == restarts {
+		if err := e.server.restart(); err != nil {
+			return err
+		}
+		e.counts.Restarts++
+	}
+	return e.settle(p.ops)
+}
+
+// settle reads the stream, and judges the round.
+func (e *episode) settle(ops []*op) error {
+	records, err := e.stream.drain(e.ctx, e.records)
+	if err != nil {
+		return err
+	}
+	for _, o := range ops {
+		e.counts.Requests++
+		o.end = max(o.end, o.ret)
+		if o.outcome == unknown {
+			e.counts.Unknown++
+		}
+		if o.mishap != (mishap{}) {
+			e.counts.Mishaps++
+		}
+		if o.kind == transact && o.outcome == done {
+			e.counts.Transactions++
+		}
+		e.note("%s %d %d %d %d %s %s %d", o.name, o.outcome, o.inv, o.ret, o.t1, o.old.text(), o.next.text(), o.counted)
+		e.noteSeen(o)
+	}
+	for _, r := range records {
+		e.note("%s %s %t %s %s %d", r.seq, r.event, r.service, r.key, r.new.text(), r.created.Unix())
+		if !r.service && r.old != nil {
+			if d := r.old.deadline(); d != never && (r.new == nil || r.new.deadline() != d) {
+				e.counts.Renewed++
+			}
+		}
+	}
+	e.ledger.round(e.model, ops, records)
+	e.overdue()
+	return nil
+}
+
+// noteSeen adds the items that a request has seen to the trace.
+func (e *episode) noteSeen(o *op) {
+	var texts []string
+	for _, m := range o.seen {
+		texts = append(texts, m.text())
+	}
+	sort.Strings(texts)
+	for _, t := range texts {
+		e.note("%s", t)
+	}
+}
+
+// overdue finds items that should have been removed.
+func (e *episode) overdue() {
+	since := e.server.upSince()
+	for _, part := range e.model.parts {
+		for k, s := range part {
+			if due := time.UnixMilli(s.deadline); s.deadline != never && time.Since(due) > slack && time.Since(since) > slack {
+				e.broken(markBelowAll, "%v was due at %d and is not removed at %d: %s", k, s.deadline, time.Now().UnixMilli(), s.text)
+				return
+			}
+		}
+	}
+}
+
+// call makes a request at its time.
+func (e *episode) call(o *op) {
+	time.Sleep(o.at)
+	o.inv, o.t0 = e.tick()
+	o.run(context.WithValue(e.ctx, opKey{}, o), e.db)
+	o.ret, o.t1 = e.tick()
+}
+
+// endLife ends the server's life in the middle of a round, and begins another one.
+func (e *episode) endLife(p *plan) error {
+	time.Sleep(p.endAt)
+	disk := e.server.now().disk
+	switch p.end {
+	case crashes:
+		if p.endOps > 0 {
+			disk.CutAfter(disk.Ops() + p.endOps)
+			for range 20 {
+				if disk.WasCut() {
+					break
+				}
+				time.Sleep(5 * time.Millisecond)
+			}
+		}
+		e.counts.Crashes++
+		return e.server.crash(p.down)
+	case diskFails:
+		disk.fail()
+		time.Sleep(100 * time.Millisecond)
+		e.counts.DiskErrors++
+		e.counts.Crashes++
+		return e.server.crash(p.down)
+	}
+	return nil
+}
+
+// finish waits until all that is due has expired, and compares the whole with the model.
+func (e *episode) finish() error {
+	time.Sleep(2 * slack)
+	if err := e.settle([]*op{e.see(scan, ""), e.see(index, "g0"), e.see(index, "g1"), e.see(index, "g2")}); err != nil {
+		return err
+	}
+	if e.isBroken() {
+		return nil
+	}
+	err := e.server.check(func(fault string) { e.broken(markBelowAll, "the files disagree: %s", fault) })
+	if err != nil {
+		return fmt.Errorf("check the files: %w", err)
+	}
+	return nil
+}
+
+// see makes a request that reads, at once.
+func (e *episode) see(k kind, pk string) *op {
+	o := &op{name: "end", kind: k, pk: pk}
+	o.inv, o.t0 = e.tick()
+	o.run(e.ctx, e.plain)
+	o.ret, o.t1 = e.tick()
+	return o
+}

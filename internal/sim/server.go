@@ -1,0 +1,137 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+
+	"github.com/mayflydb/mayfly"
+	"github.com/mayflydb/mayfly/internal/sdk"
+	"github.com/mayflydb/mayfly/internal/store/engine"
+	"github.com/mayflydb/mayfly/internal/store/kv"
+)
+
+// Errors of requests that reach no server, or whose server dies.
+var (
+	errDown  = errors.New("connection refused")
+	errReset = errors.New("connection reset")
+)
+
+// directory is the path of a server's data on its disk.
+const directory = "mayfly-torture"
+
+// server is a database server: a row of lives on one disk.
+type server struct {
+	seed    uint64
+	options mayfly.Options
+
+	mu      sync.Mutex
+	life    *life     // nil: it is down; guarded by mu
+	lives   uint64    // guarded by mu
+	started time.Time // of the life; guarded by mu
+}
+
+// life is the time of a server from a start to a crash, or a clean stop.
+type life struct {
+	db   *mayfly.DB
+	disk *disk
+}
+
+// start opens the database on what a disk holds.
+func (s *server) start(fs *kv.CrashFS) error {
+	s.mu.Lock()
+	s.lives++
+	n := s.lives
+	s.mu.Unlock()
+	l := &life{disk: newDisk(fs, s.seed, n)}
+	unmount := kv.Mount(directory, l.disk)
+	db, err := mayfly.Open(directory, s.options)
+	unmount()
+	if err != nil {
+		return fmt.Errorf("start %d: %w", n, err)
+	}
+	l.db = db
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.life, s.started = l, time.Now()
+	return nil
+}
+
+// now returns the present life, or nil.
+func (s *server) now() *life {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.life
+}
+
+// upSince is the instant of the last start.
+func (s *server) upSince() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.started
+}
+
+// end takes the server from the network.
+func (s *server) end() *life {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.life
+	s.life = nil
+	return l
+}
+
+// crash ends the present life as a power cut does, or kill -9, and starts another one.
+func (s *server) crash(down time.Duration) error {
+	l := s.end()
+	after := l.disk.AfterCrash() // cuts now, unless the cut was before
+	_ = l.db.Close()             // only ends goroutines: nothing reaches the disk
+	time.Sleep(down)
+	return s.start(after)
+}
+
+// restart ends the present life cleanly, and starts another one.
+func (s *server) restart() error {
+	l := s.end()
+	if err := l.db.Close(); err != nil {
+		return fmt.Errorf("stop: %w", err)
+	}
+	return s.start(l.disk.AfterCrash())
+}
+
+// RoundTrip passes a request to the present life. An answer that had not left at the cut never
+// leaves.
+func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
+	l := s.now()
+	if l == nil {
+		return nil, errDown
+	}
+	answer, err := l.db.Transport().RoundTrip(r)
+	if s.now() == l && !l.disk.WasCut() {
+		return answer, err
+	}
+	if err == nil {
+		_ = answer.Body.Close()
+	}
+	return nil, errReset
+}
+
+// clients returns clients whose requests go through a transport.
+func clients(through http.RoundTripper) (*dynamodb.Client, *dynamodbstreams.Client) {
+	db, streams, _ := sdk.InProcess(through, "us-east-1")
+	return db, streams
+}
+
+// check stops the server and verifies each relation of its files.
+func (s *server) check(report func(string)) error {
+	l := s.end()
+	if err := l.db.Close(); err != nil {
+		return fmt.Errorf("stop: %w", err)
+	}
+	return engine.Check(context.Background(), l.disk.AfterCrash(), directory, func(_, _ int64) {}, func(f engine.Fault) { report(f.String()) })
+}

@@ -1,0 +1,69 @@
+package sim
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+)
+
+var (
+	runFor  = flag.Duration("for", 0, "the time that TestTorture takes; 0: a few episodes")
+	runSeed = flag.Uint64("seed", 1, "the seed of TestTorture")
+	only    = flag.Int("episode", -1, "the only episode of TestTorture")
+	workers = flag.Int("workers", 2, "processes at once")
+)
+
+// childName is the first argument of a process of this binary that runs episodes.
+const childName = "episodes"
+
+// noFault is its second argument if the program is whole, and otherwise the name of a fault.
+const noFault = "none"
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == childName {
+		if fault := os.Args[2]; fault != noFault && !inject(fault) {
+			fmt.Fprintf(os.Stderr, "there is no fault %s in this build\n", fault)
+			os.Exit(2)
+		}
+		fmt.Fprintln(os.Stderr, RunHere(os.Args[3:])) // returns only if it fails
+		os.Exit(2)
+	}
+	os.Exit(m.Run())
+}
+
+// testOptions are the options of a run by this binary.
+func testOptions(fault string) Options {
+	return Options{Self: []string{os.Args[0], childName, fault}, Replay: "go test ./internal/sim -run TestTorture -seed %d -episode %d", Seed: *runSeed, Workers: *workers}
+}
+
+// TestTorture runs the system through crashes and faults, and judges all its answers.
+func TestTorture(t *testing.T) {
+	o := testOptions(noFault)
+	o.For, o.Episodes = *runFor, 0
+	if *runFor == 0 {
+		o.Episodes = 4
+	}
+	if *only >= 0 {
+		o.First, o.Episodes = uint64(*only), 1
+		o.Done = func(r Result) { t.Logf("trace %s", r.Trace) }
+	}
+	report, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range report.Findings {
+		t.Errorf("replay: %s", f.Replay)
+		for _, v := range f.Violations {
+			t.Log(v)
+		}
+	}
+	c := report.Counts
+	t.Logf("%.0f s: %+v", report.Seconds, c)
+	if n := c.Episodes; n > 0 && (c.Crashes < 5*n || c.Expirations < 2000*n || c.Renewed < 10*n || c.Reads < 100*n || c.Unknown < n) {
+		t.Errorf("too mild: %+v", c)
+	}
+	if c.Episodes == 0 {
+		t.Error("no episode ran")
+	}
+}
