@@ -22,7 +22,6 @@ type Result struct {
 	Episode    uint64      `json:"episode"`
 	Trace      string      `json:"trace"` // a hash of all that clients have seen, in order
 	Counts     Counts      `json:"counts"`
-	Seconds    float64     `json:"seconds"` // of real time
 	Violations []Violation `json:"violations,omitempty"`
 }
 

@@ -1,26 +1,25 @@
 package sim
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"reflect"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/mayflydb/mayfly/internal/sim/steady"
 )
 
 // Options configures a run.
 type Options struct {
-	// Self is the command line of a process that calls Child, without the seed, the first episode and
-	// their number.
+	// Self is the command line of a process that calls Child, without its arguments.
 	Self []string
 	// Replay is the command line that replays an episode, for messages. %d stand for the seed and the
 	// episode.
@@ -41,6 +40,7 @@ type Report struct {
 	Counts   Counts    `json:"counts"`
 	Seconds  float64   `json:"seconds"` // of real time
 	Workers  int       `json:"workers"`
+	Exact    bool      `json:"exact"` // a replay does the same to the last bit
 	Findings []Finding `json:"findings"`
 }
 
@@ -52,8 +52,7 @@ type Finding struct {
 }
 
 const (
-	chunk = 8 // episodes of a process
-	// childPatience is the real time after which a process without a result hangs
+	// childPatience is the real time of an episode after which it hangs
 	childPatience = 3 * time.Minute
 	untilDefault  = 10
 )
@@ -69,46 +68,35 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		ctx, cancel = context.WithTimeout(ctx, o.For)
 		defer cancel()
 	}
-	report := &Report{Seed: o.Seed, Workers: o.Workers}
+	report := &Report{Seed: o.Seed, Workers: o.Workers, Exact: true, Findings: []Finding{}}
 	var mu sync.Mutex // guards all below, and report
-	next, left := o.First, o.Episodes
-	take := func() (first uint64, count int) {
+	next := o.First
+	take := func() (number uint64, ok bool) {
 		mu.Lock()
 		defer mu.Unlock()
-		count = chunk
-		if o.Episodes > 0 {
-			count = min(count, (left+o.Workers-1)/o.Workers, left)
-		}
-		if ctx.Err() != nil {
-			count = 0
-		}
-		first = next
-		next += uint64(count)
-		left -= count
-		return first, count
+		next++
+		return next - 1, ctx.Err() == nil && (o.Episodes == 0 || next-o.First <= uint64(o.Episodes))
 	}
 	var failure error
 	var workers sync.WaitGroup
 	for range o.Workers {
 		workers.Go(func() {
 			for {
-				first, count := take()
-				if count == 0 {
+				number, ok := take()
+				if !ok {
 					return
 				}
-				err := runChild(ctx, o, first, count, func(r Result) {
-					mu.Lock()
-					defer mu.Unlock()
-					if report.add(o, r); len(report.Findings) >= o.Until {
-						enough()
-					}
-				})
-				if err != nil {
-					mu.Lock()
+				r, exact, err := runChild(ctx, o, number)
+				mu.Lock()
+				if ctx.Err() == nil {
 					failure = errors.Join(failure, err)
-					mu.Unlock()
-					return
+					report.Exact = report.Exact && exact
+					report.add(o, r)
 				}
+				if len(report.Findings) >= o.Until || failure != nil {
+					enough()
+				}
+				mu.Unlock()
 			}
 		})
 	}
@@ -136,76 +124,42 @@ func (c *Counts) add(d Counts) {
 	}
 }
 
-// runChild runs episodes in a process. One that dies or hangs is a finding of the episode that was
-// running.
-func runChild(ctx context.Context, o Options, first uint64, count int, done func(Result)) error {
-	args := append(append([]string{}, o.Self[1:]...), strconv.FormatUint(o.Seed, 10), strconv.FormatUint(first, 10), strconv.Itoa(count))
-	cmd := exec.CommandContext(ctx, o.Self[0], args...)
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
+// runChild runs an episode in a process, whose goroutines run in the same order each time, if the
+// machine allows that. A process that dies or hangs is a finding.
+func runChild(ctx context.Context, o Options, number uint64) (r Result, exact bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, childPatience)
+	defer cancel()
+	var out, said bytes.Buffer
+	command := func() *exec.Cmd {
+		args := append(append([]string{}, o.Self[1:]...), strconv.FormatUint(o.Seed, 10), strconv.FormatUint(number, 10))
+		cmd := exec.CommandContext(ctx, o.Self[0], args...)
+		cmd.Stdout, cmd.Stderr = &out, &said
+		return cmd
 	}
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("start a process for episodes: %w", err)
+	err = steady.Run(command(), o.Seed^number)
+	if exact = !errors.Is(err, steady.ErrRefused); !exact {
+		out.Reset()
+		said.Reset()
+		err = command().Run()
 	}
-	hangs := time.AfterFunc(childPatience, func() { _ = cmd.Process.Kill() })
-	lines := bufio.NewScanner(out)
-	lines.Buffer(nil, 4<<20)
-	got := 0
-	var rest []string // its other lines: the beginning of a panic
-	for lines.Scan() {
-		var r Result
-		if json.Unmarshal(lines.Bytes(), &r) != nil || r.Trace == "" {
-			if len(rest) < 20 {
-				rest = append(rest, lines.Text())
-			}
-			continue
-		}
-		hangs.Reset(childPatience)
-		got++
-		done(r)
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return r, exact, fmt.Errorf("start a process for an episode: %w", err)
 	}
-	hung := !hangs.Stop()
-	err = cmd.Wait()
-	if got == count || ctx.Err() != nil {
-		return nil
+	line, rest, _ := bytes.Cut(out.Bytes(), []byte("\n"))
+	if json.Unmarshal(line, &r) == nil && r.Trace != "" {
+		return r, exact, nil
 	}
-	what := fmt.Sprintf("the process ended: %v: %s", err, tail(strings.Join(rest, "\n")+said.String()))
-	if hung {
-		what = fmt.Sprintf("nothing happened in %v", childPatience)
+	what := fmt.Sprintf("the process ended: %v: %s", err, shorten(string(line)+"\n"+string(rest)+said.String()))
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		what = fmt.Sprintf("no end after %v", childPatience)
 	}
-	done(Result{Seed: o.Seed, Episode: first + uint64(got), Violations: []Violation{{Law: available, What: what, At: "unknown"}}})
-	return nil
+	return Result{Seed: o.Seed, Episode: number, Violations: []Violation{{Law: available, What: what, At: "unknown"}}}, exact, nil
 }
 
-// tail shortens what a process has said.
-func tail(text string) string {
+// shorten returns the beginning of what a process has said, which names a panic.
+func shorten(text string) string {
 	const most = 1500
-	if len(text) > most {
-		text = text[:most]
-	}
-	return strings.TrimSpace(text)
-}
-
-// ParseChild reads the arguments that Run gives to a process.
-func ParseChild(args []string) (seed, first uint64, count int, err error) {
-	if len(args) != 3 {
-		return 0, 0, 0, fmt.Errorf("%d arguments, want 3", len(args))
-	}
-	seed, err1 := strconv.ParseUint(args[0], 10, 64)
-	first, err2 := strconv.ParseUint(args[1], 10, 64)
-	count, err3 := strconv.Atoi(args[2])
-	return seed, first, count, errors.Join(err1, err2, err3)
-}
-
-// RunHere runs episodes in this process: see Child.
-func RunHere(args []string) error {
-	seed, first, count, err := ParseChild(args)
-	if err != nil {
-		return err
-	}
-	Child(seed, first, count, os.Stdout)
-	return nil
+	text = strings.TrimSpace(text)
+	return text[:min(len(text), most)]
 }

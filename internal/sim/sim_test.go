@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 			fmt.Fprintf(os.Stderr, "there is no fault %s in this build\n", fault)
 			os.Exit(2)
 		}
-		fmt.Fprintln(os.Stderr, RunHere(os.Args[3:])) // returns only if it fails
+		fmt.Fprintln(os.Stderr, Child(os.Args[3:], os.Stdout)) // returns only if it fails
 		os.Exit(2)
 	}
 	os.Exit(m.Run())
@@ -65,5 +65,28 @@ func TestTorture(t *testing.T) {
 	}
 	if c.Episodes == 0 {
 		t.Error("no episode ran")
+	}
+}
+
+// TestSameAgain: an episode that runs again gives the same answers and records, to the last bit.
+func TestSameAgain(t *testing.T) {
+	for number := range uint64(2) {
+		var traces []string
+		for range 2 {
+			o := testOptions(noFault)
+			o.First, o.Episodes = number, 1
+			o.Done = func(r Result) { traces = append(traces, r.Trace) }
+			report, err := Run(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !report.Exact {
+				t.Log("this machine does not let a process be controlled")
+				return
+			}
+		}
+		if traces[0] != traces[1] {
+			t.Errorf("episode %d: traces %v", number, traces)
+		}
 	}
 }

@@ -75,8 +75,11 @@ func prepare(pid int, seed uint64) error {
 	if !status.Stopped() {
 		return errors.New("the program ended before it began")
 	}
-	random, err := randomBytes(pid)
+	random, library, err := vector(pid)
 	if err != nil {
+		return err
+	}
+	if err := stopClock(pid, library); err != nil {
 		return err
 	}
 	bytes := sha256.Sum256(binary.BigEndian.AppendUint64(nil, seed)) // Go does not take bytes that look cleared
@@ -86,17 +89,24 @@ func prepare(pid int, seed uint64) error {
 	return unix.PtraceSetOptions(pid, unix.PTRACE_O_TRACECLONE|unix.PTRACE_O_TRACESYSGOOD|unix.PTRACE_O_EXITKILL)
 }
 
-// randomBytes returns the address of the 16 random bytes that the kernel has put into a program: the
-// value of AT_RANDOM, 25, in its auxiliary vector (man 3 getauxval), which is pairs of words.
-func randomBytes(pid int) (uintptr, error) {
-	vector, err := os.ReadFile(fmt.Sprintf("/proc/%d/auxv", pid))
+// vector returns two addresses that the kernel has put into a program's auxiliary vector (man 3
+// getauxval), which is pairs of words: of 16 random bytes, and of its library (man 7 vdso) or 0.
+func vector(pid int) (random, library uintptr, err error) {
+	const atRandom, atLibrary = 25, 33 // AT_RANDOM, AT_SYSINFO_EHDR
+	words, err := os.ReadFile(fmt.Sprintf("/proc/%d/auxv", pid))
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	for ; len(vector) >= 16; vector = vector[16:] {
-		if binary.NativeEndian.Uint64(vector) == 25 {
-			return uintptr(binary.NativeEndian.Uint64(vector[8:])), nil
+	for ; len(words) >= 16; words = words[16:] {
+		switch value := uintptr(binary.NativeEndian.Uint64(words[8:])); binary.NativeEndian.Uint64(words) {
+		case atRandom:
+			random = value
+		case atLibrary:
+			library = value
 		}
 	}
-	return 0, errors.New("the auxiliary vector has no random bytes")
+	if random == 0 {
+		return 0, 0, errors.New("the auxiliary vector has no random bytes")
+	}
+	return random, library, nil
 }
