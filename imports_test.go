@@ -189,7 +189,7 @@ var exceptions = map[string]exception{
 		why: "the root is wiring: packages below it decide the meaning of a request, and the toolkits are built on it",
 	},
 	"internal/program/full": {
-		may: []string{"internal/bench", "internal/guardsim", "internal/sink/kinds", "internal/sink/sourcefile", "timeseries/..."},
+		may: []string{"internal/bench", "internal/guardsim", "internal/sim", "internal/sink/kinds", "internal/sink/sourcefile", "timeseries/..."},
 		why: "the parts of mayfly-full: only it links them",
 	},
 	"cmd/mayfly":      {may: []string{"internal/program"}, why: "main is the program without parts"},

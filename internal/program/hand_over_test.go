@@ -149,7 +149,7 @@ func TestHandOverReadsTwice(t *testing.T) {
 
 // mayfly names the same commands as mayfly-full, and the same kinds of targets.
 func TestSmallNamesAll(t *testing.T) {
-	if got, want := strings.Join(namesElsewhere(), " "), "series lifecycle plan bench"; got != want {
+	if got, want := strings.Join(namesElsewhere(), " "), "series lifecycle plan bench torture"; got != want {
 		t.Errorf("mayfly lacks the commands %s, not %s", got, want)
 	}
 	var helps [2]string

@@ -30,6 +30,7 @@ type Parts struct {
 	Kinds    []targetfile.Kind // of targets, besides webhooks and commands
 	Bench    func(context.Context, BenchFlags, Terminal) error
 	Simulate func(context.Context, SimulateFlags, Terminal) error
+	Torture  func(context.Context, TortureFlags, Terminal) error
 	Source   func(text string, l *slog.Logger) (Source, error) // an address, or a file of settings
 	Archive  func(ctx context.Context, place string, l *slog.Logger) (Archive, error)
 	Bucket   func(ctx context.Context, address string, l *slog.Logger) (journal.Store, error)

@@ -154,7 +154,7 @@ func (j *judge) cause(s *step, byVersion map[string]*write, removals []*write) {
 	}
 	w.steps = append(w.steps, len(j.steps))
 	s.est, s.lst = w.op.inv, w.op.ret
-	if len(w.steps) > 1 || w.op.outcome == unknown {
+	if w.op.mishap.again || w.op.outcome == unknown {
 		s.lst = w.op.end
 	}
 	if s.before != nil && s.before.deadline <= w.op.t0 {

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os/exec"
 	"reflect"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -19,8 +18,8 @@ import (
 
 // Options configures a run.
 type Options struct {
-	// Self is the command line of a process that calls Child, without its arguments.
-	Self []string
+	// Self returns the command line of a process that calls Child.
+	Self func(seed, number uint64) []string
 	// Replay is the command line that replays an episode, for messages. %d stand for the seed and the
 	// episode.
 	Replay   string
@@ -41,6 +40,7 @@ type Report struct {
 	Seconds  float64   `json:"seconds"` // of real time
 	Workers  int       `json:"workers"`
 	Exact    bool      `json:"exact"` // a replay does the same to the last bit
+	Trace    string    `json:"trace,omitempty"` // of the episode, if it is the only one: see Result
 	Findings []Finding `json:"findings"`
 }
 
@@ -108,6 +108,9 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 func (r *Report) add(o Options, e Result) {
 	r.Counts.add(e.Counts)
 	r.Counts.Episodes++
+	if o.Episodes == 1 {
+		r.Trace = e.Trace
+	}
 	if len(e.Violations) > 0 {
 		r.Findings = append(r.Findings, Finding{e.Episode, fmt.Sprintf(o.Replay, e.Seed, e.Episode), e.Violations})
 	}
@@ -131,8 +134,8 @@ func runChild(ctx context.Context, o Options, number uint64) (r Result, exact bo
 	defer cancel()
 	var out, said bytes.Buffer
 	command := func() *exec.Cmd {
-		args := append(append([]string{}, o.Self[1:]...), strconv.FormatUint(o.Seed, 10), strconv.FormatUint(number, 10))
-		cmd := exec.CommandContext(ctx, o.Self[0], args...)
+		self := o.Self(o.Seed, number)
+		cmd := exec.CommandContext(ctx, self[0], self[1:]...)
 		cmd.Stdout, cmd.Stderr = &out, &said
 		return cmd
 	}

@@ -21,20 +21,27 @@ const childName = "episodes"
 const noFault = "none"
 
 func TestMain(m *testing.M) {
-	if len(os.Args) > 2 && os.Args[1] == childName {
+	if len(os.Args) > 4 && os.Args[1] == childName {
 		if fault := os.Args[2]; fault != noFault && !inject(fault) {
 			fmt.Fprintf(os.Stderr, "there is no fault %s in this build\n", fault)
 			os.Exit(2)
 		}
-		fmt.Fprintln(os.Stderr, Child(os.Args[3:], os.Stdout)) // returns only if it fails
-		os.Exit(2)
+		var seed, number uint64
+		if _, err := fmt.Sscan(os.Args[3]+" "+os.Args[4], &seed, &number); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(2)
+		}
+		Child(seed, number, os.Stdout)
 	}
 	os.Exit(m.Run())
 }
 
 // testOptions are the options of a run by this binary.
 func testOptions(fault string) Options {
-	return Options{Self: []string{os.Args[0], childName, fault}, Replay: "go test ./internal/sim -run TestTorture -seed %d -episode %d", Seed: *runSeed, Workers: *workers}
+	self := func(seed, number uint64) []string {
+		return []string{os.Args[0], childName, fault, fmt.Sprint(seed), fmt.Sprint(number)}
+	}
+	return Options{Self: self, Replay: "go test ./internal/sim -run TestTorture -seed %d -episode %d", Seed: *runSeed, Workers: *workers}
 }
 
 // TestTorture runs the system through crashes and faults, and judges all its answers.

@@ -1,0 +1,41 @@
+package program
+
+import (
+	"context"
+	"time"
+)
+
+// TortureFlags are the flags of mayfly torture.
+type TortureFlags struct {
+	Seed     uint64        `help:"Seed of all decisions." default:"1"`
+	For      time.Duration `help:"Duration of the run. Range: 1s to 168h." default:"1m" placeholder:"TIME"`
+	Episode  int64         `help:"Run only this episode, to replay what it found. Default: all, one after another." default:"-1" placeholder:"N"`
+	Episodes int           `help:"Number of episodes after which the run ends. Default: no limit." placeholder:"N"`
+	Workers  int           `help:"Number of processes at once. Range: 1 to 256. Default: the number of CPUs." placeholder:"N"`
+	JSON     bool          `name:"json" help:"Print the report as JSON."`
+
+	Child bool `hidden:"" help:"Run the episode in this process."`
+}
+
+type tortureCommand struct{ TortureFlags }
+
+func (tortureCommand) Help() string {
+	return `Examples:
+
+    mayfly torture
+    mayfly torture --seed 7 --for 10m
+    mayfly torture --seed 7 --episode 42
+    mayfly torture --episodes 20 --workers 1 --json
+
+An episode is about a minute of virtual time: a database on a simulated disk, clients that write, renew, remove, read and
+transact, and a judge that compares each answer with the order of all changes. The power is cut, syncs fail, requests and
+answers are late, lost and doubled. Nothing touches the real disk or network.
+
+A broken law is printed with the command that replays its episode exactly (on Linux; elsewhere goroutines may take
+another order). Exit code 1: a law was broken. docs/trust.md lists the laws and what the runs covered.`
+}
+
+// Run runs the simulation and prints the report.
+func (c tortureCommand) Run(ctx context.Context, s streams) error {
+	return parts.Torture(ctx, c.TortureFlags, s.terminal())
+}
