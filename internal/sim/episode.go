@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"runtime/metrics"
 	"sort"
 	"sync"
 	"time"
@@ -256,6 +257,7 @@ func (e *episode) finish() error {
 	if err := e.settle([]*op{e.see(scan, ""), e.see(index, "g0"), e.see(index, "g1"), e.see(index, "g2")}); err != nil {
 		return err
 	}
+	e.idle()
 	if e.isBroken() {
 		return nil
 	}
@@ -273,4 +275,28 @@ func (e *episode) see(k kind, pk string) *op {
 	o.run(e.ctx, e.plain)
 	o.ret, o.t1 = e.tick()
 	return o
+}
+
+// idle checks that a server with nothing due does nothing. The next deadline is an hour away.
+func (e *episode) idle() {
+	before := wakeups()
+	time.Sleep(idleTime)
+	if n := wakeups() - before; n > idleMost {
+		e.broken(idleIsFree, "goroutines woke more than %d times in %v with nothing due", n, idleTime)
+	}
+}
+
+const (
+	idleTime = 20 * time.Minute
+	idleMost = 250 // something that wakes once a second makes some 700; compactions that end make up to 64
+)
+
+// wakeups returns how often goroutines have become runnable: a sample, of an eighth.
+func wakeups() (n uint64) {
+	sample := []metrics.Sample{{Name: "/sched/latencies:seconds"}}
+	metrics.Read(sample)
+	for _, count := range sample[0].Value.Float64Histogram().Counts {
+		n += count
+	}
+	return n
 }

@@ -39,7 +39,7 @@ type Report struct {
 	Counts   Counts    `json:"counts"`
 	Seconds  float64   `json:"seconds"` // of real time
 	Workers  int       `json:"workers"`
-	Exact    bool      `json:"exact"` // a replay does the same to the last bit
+	Exact    bool      `json:"exact"`           // a replay does the same to the last bit
 	Trace    string    `json:"trace,omitempty"` // of the episode, if it is the only one: see Result
 	Findings []Finding `json:"findings"`
 }

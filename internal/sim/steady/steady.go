@@ -2,8 +2,8 @@
 //
 // Four things make two runs of a Go program differ although it asks for no time and no input: the
 // random bytes from which the runtime draws (the order of maps, the choice of select), addresses in
-// memory, the machine's time, by which the runtime's monitor preempts goroutines and its locks are
-// handed over, and the order in which the kernel runs its threads. [Run] fixes all four by the means of a debugger. It changes
+// memory, the clock (the runtime's monitor preempts goroutines by it, and locks are handed over), and
+// the order in which the kernel runs its threads. [Run] fixes all four by the means of a debugger. It changes
 // nothing in the program and needs no change of Go.
 //
 // Two runs can still differ by what they read of the machine: the time outside of a bubble of
