@@ -49,7 +49,9 @@ func TestTorture(t *testing.T) {
 	o := testOptions(noFault)
 	o.For, o.Episodes = *runFor, 0
 	if *runFor == 0 {
-		o.Episodes = 4
+		if o.Episodes = 4; testing.Short() { // under the race detector an episode takes fifteen times as long
+			o.Episodes = 1
+		}
 	}
 	if *only >= 0 {
 		o.First, o.Episodes = uint64(*only), 1
@@ -77,6 +79,9 @@ func TestTorture(t *testing.T) {
 
 // TestSameAgain: an episode that runs again gives the same answers and records, to the last bit.
 func TestSameAgain(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector has goroutines and threads of its own")
+	}
 	for number := range uint64(2) {
 		var traces []string
 		for range 2 {
