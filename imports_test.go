@@ -74,7 +74,7 @@ var wings = map[string]wing{
 	},
 	"internal": {
 		floors: []string{
-			"backup bench brokertest command demo exportfile faulttest guardsim sim testkit testkit/chrome", "objects sim/steady", "chart clock constraint descriptor durable invariant option points sdk sdk/functions sdk/mappings sdk/objects sdk/sinks skew tracking ttl when yamlfile", "sdk/options",
+			"backup bench bench/expirybench brokertest command demo exportfile faulttest guardsim sim testkit testkit/chrome", "objects sim/steady", "chart clock constraint descriptor durable invariant option points sdk sdk/functions sdk/mappings sdk/objects sdk/sinks skew tracking ttl when yamlfile", "sdk/options",
 		},
 		why: "leaves are used by all wings and know none",
 	},
@@ -84,7 +84,7 @@ var wings = map[string]wing{
 			"", "console", "guard", "guard/journal", "guard/strict", "internal/backup", "internal/chart", "internal/clock", "internal/command", "internal/demo", "internal/descriptor", "internal/exportfile", "internal/front/...",
 			"internal/objects", "internal/option", "internal/sdk", "internal/sdk/functions", "internal/sdk/mappings", "internal/sink/targetfile", "internal/ttl", "internal/when", "internal/work/...", "lifecycle", "planner", "target", "timeseries",
 		},
-		tests: []string{"conformance", "internal/bench", "internal/brokertest", "internal/program/full", "internal/sink/kinds", "internal/testkit", "internal/testkit/chrome", "timeseries/archive"},
+		tests: []string{"conformance", "internal/bench", "internal/bench/expirybench", "internal/brokertest", "internal/program/full", "internal/sink/kinds", "internal/testkit", "internal/testkit/chrome", "timeseries/archive"},
 		why:   "the program is wiring: it uses the library as anyone would, and no large library",
 	},
 	"timeseries": {
@@ -176,6 +176,11 @@ var exceptions = map[string]exception{
 		may: []string{"", "internal/store/engine", "internal/store/kv", "target"},
 		why: "the simulation opens the library as anyone would, on disks of its own, and checks their files at the end; only mayfly-full links it",
 	},
+	"internal/bench/expirybench": {
+		may:   []string{"internal/bench", "internal/chart", "internal/sdk", "internal/skew", "internal/work/attr", "internal/work/retry"},
+		tests: []string{"", "internal/testkit"},
+		why:   "a client of any endpoint, which knows nothing about the server",
+	},
 	"internal/sdk/mappings": {tests: []string{""}, why: "leaves know none; a test calls a server"},
 	"internal/sdk/sinks":    {tests: []string{"internal/sdk/functions", "internal/sdk/objects"}, why: "leaves know none; one test compares the clients of all"},
 	"internal/demo":         {may: []string{"internal/work/attr"}, tests: []string{""}, why: "the demo is a client of any endpoint"},
@@ -189,7 +194,7 @@ var exceptions = map[string]exception{
 		why: "the root is wiring: packages below it decide the meaning of a request, and the toolkits are built on it",
 	},
 	"internal/program/full": {
-		may: []string{"internal/bench", "internal/guardsim", "internal/sim", "internal/sink/kinds", "internal/sink/sourcefile", "timeseries/..."},
+		may: []string{"internal/bench/...", "internal/guardsim", "internal/sim", "internal/sdk", "internal/sink/kinds", "internal/sink/sourcefile", "timeseries/..."},
 		why: "the parts of mayfly-full: only it links them",
 	},
 	"cmd/mayfly":      {may: []string{"internal/program"}, why: "main is the program without parts"},
@@ -284,7 +289,7 @@ var tellsTime = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc",
 // mayTellTime are the packages that use them outside tests: the clock, main, the suite and the
 // bench, which wait for endpoints elsewhere, the simulation, whose time is virtual, the root, which passes the wall clock to wire, where
 // signatures age, and what only tests import.
-var mayTellTime = []string{"internal/clock", "internal/program", "internal/program/full", "conformance", "internal/bench", "internal/sim", "", "internal/brokertest"}
+var mayTellTime = []string{"internal/clock", "internal/program", "internal/program/full", "conformance", "internal/bench", "internal/bench/expirybench", "internal/sim", "", "internal/brokertest"}
 
 // source is a Go file of the tree.
 type source struct {

@@ -59,7 +59,7 @@ func (r Remote) open(ctx context.Context, allowRemote bool) (*endpoint, error) {
 	e.version, e.durability = r.Version, r.Durability
 	e.name = cmp.Or(e.name, u.Host)
 	if e.pid == 0 && local {
-		e.pid = listenerPID(u.Port())
+		e.pid = ListenerPID(u.Port())
 	}
 	return e, nil
 }
@@ -67,7 +67,7 @@ func (r Remote) open(ctx context.Context, allowRemote bool) (*endpoint, error) {
 // serverAddress parses a server's URL, and refuses another machine unless allowRemote is set.
 func serverAddress(ctx context.Context, text, scheme, port string, allowRemote bool) (u *url.URL, address string, local bool, err error) {
 	if u, address, err = parseAddress(text, scheme, port); err == nil {
-		local, err = allowed(ctx, u, allowRemote)
+		local, err = Allowed(ctx, u, allowRemote)
 	}
 	return u, address, local, err
 }
@@ -88,9 +88,9 @@ func parseAddress(text, scheme, port string) (u *url.URL, address string, err er
 	return u, net.JoinHostPort(u.Hostname(), port), nil
 }
 
-// allowed reports whether all addresses of a host are this machine's loopback. It refuses another
+// Allowed reports whether all addresses of a host are this machine's loopback. It refuses another
 // machine, unless allowRemote is set.
-func allowed(ctx context.Context, u *url.URL, allowRemote bool) (local bool, err error) {
+func Allowed(ctx context.Context, u *url.URL, allowRemote bool) (local bool, err error) {
 	addresses, err := net.DefaultResolver.LookupIPAddr(ctx, u.Hostname())
 	if err != nil {
 		return false, err
@@ -103,7 +103,7 @@ func allowed(ctx context.Context, u *url.URL, allowRemote bool) (local bool, err
 }
 
 // used returns the server's CPU time; zero if it is unknown.
-func (e *endpoint) used() time.Duration { return processCPU(e.pid) }
+func (e *endpoint) used() time.Duration { return ProcessCPU(e.pid) }
 
 // cpuEach starts to measure CPU time, and returns a function for the microseconds since then per
 // item; zero if they are unknown.
@@ -113,7 +113,7 @@ func (e *endpoint) cpuEach() func(items int) float64 {
 }
 
 // selfCPU returns the CPU time of this process; zero if it is unknown.
-func selfCPU() time.Duration { return processCPU(os.Getpid()) }
+func selfCPU() time.Duration { return ProcessCPU(os.Getpid()) }
 
 // since returns the CPU time between two readings; zero if one is unknown.
 func since(before, after time.Duration) time.Duration {

@@ -204,7 +204,7 @@ func (s *expiryRun) observe(ctx context.Context) (*Expiry, error) {
 	found.CPUUS = cpu(s.plan.items)
 	drained := time.Now()
 	if s.others != nil {
-		if err := pause(ctx, time.Until(s.others.plan.last().Add(settleQuick))); err != nil {
+		if err := Pause(ctx, time.Until(s.others.plan.last().Add(settleQuick))); err != nil {
 			return nil, err
 		}
 		found.Beside = s.others.summary(drained)

@@ -44,9 +44,9 @@ func (x *expiryExperiment) due(items int) string {
 	case x.even():
 		return "spread evenly over milliseconds"
 	case x.whole:
-		return fmt.Sprintf("due at whole seconds, %s at each", count(x.atOnce(items)))
+		return fmt.Sprintf("due at whole seconds, %s at each", Count(x.atOnce(items)))
 	case x.callsPerS > 0:
-		return fmt.Sprintf("due at one instant, beside %s calls a second", count(2*x.callsPerS))
+		return fmt.Sprintf("due at one instant, beside %s calls a second", Count(2*x.callsPerS))
 	}
 	return "due at one instant, and nothing else happens"
 }

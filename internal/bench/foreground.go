@@ -79,7 +79,7 @@ func closeConnections(operations []*operation) {
 // for an idle connection. Only the first milliseconds of the client's own timer do not count.
 func (o *operation) pace(ctx context.Context) {
 	every := time.Second / time.Duration(o.perS)
-	for due := time.Now(); pause(ctx, time.Until(due)) == nil; due = due.Add(every) {
+	for due := time.Now(); Pause(ctx, time.Until(due)) == nil; due = due.Add(every) {
 		late := time.Since(due)
 		if late > foregroundBehind { // an endpoint too slow for the rate does not get ever more calls
 			due = due.Add(late - foregroundBehind)
@@ -142,11 +142,11 @@ func (f *foreground) phase() (all phase) {
 // idlePhase waits for the first deadline, and returns the counts of the time before it. Earlier calls
 // do not count: the first ones are slower.
 func (f *foreground) idlePhase(ctx context.Context, first time.Time, length time.Duration) (phase, error) {
-	if err := pause(ctx, time.Until(first.Add(-length))); err != nil {
+	if err := Pause(ctx, time.Until(first.Add(-length))); err != nil {
 		return nil, err
 	}
 	f.phase()
-	err := pause(ctx, time.Until(first))
+	err := Pause(ctx, time.Until(first))
 	return f.phase(), err
 }
 

@@ -127,7 +127,7 @@ func (r *Report) deadlineResults() (list results) {
 			continue
 		}
 		f.add(x.Faults)
-		what := count(x.Items) + " " + x.About
+		what := Count(x.Items) + " " + x.About
 		if x.Experiment == experimentBurst {
 			x.addBurst(&list, what)
 			continue
@@ -143,7 +143,7 @@ func (r *Report) deadlineResults() (list results) {
 	}
 	for _, d := range r.Drain {
 		if goal := map[bool]float64{false: goalDrainPerS, true: goalDrainPlainPerS}[d.Plain]; d.Target == r.Endpoints[0].Name {
-			list.addRate("Removals of "+count(d.Items)+" "+d.About, "", d.Target, d.PerS, goal, 0)
+			list.addRate("Removals of "+Count(d.Items)+" "+d.About, "", d.Target, d.PerS, goal, 0)
 		}
 	}
 	list.addFaults(f)
@@ -169,13 +169,13 @@ func (s *Schedules) addTo(list *results) {
 	list.addRate(fmt.Sprintf("Schedules created over %d connections", s.Create.Connections), "schedules created",
 		s.Target, s.Create.CallsPerS, goalCreatePerS, amazonCreatePerS)
 	list.add(result{
-		what:     fmt.Sprintf("CPU with %s schedules pending and nothing due", count(s.Pending)),
+		what:     fmt.Sprintf("CPU with %s schedules pending and nothing due", Count(s.Pending)),
 		measured: short(s.IdleCPUPercent) + " %", goal: "about 0 %",
 	})
 	var early, twice, lost int
 	for _, x := range s.Firings {
 		early, twice, lost = early+x.Early, twice+x.Twice, lost+x.Lost
-		switch n, pending := count(x.Count), count(x.Pending); x.Experiment {
+		switch n, pending := Count(x.Count), Count(x.Pending); x.Experiment {
 		case firingsEven:
 			list.addLate(fmt.Sprintf("Lateness of %s firings, %d per second, with %s pending", n, firingsPerS, pending),
 				"fire evenly, "+pending+" pending", s.Target, x.LateMS, lateGoal{p99: goalEvenP99MS}, amazonLateness)
@@ -197,12 +197,12 @@ func (g *Guard) results() (list results) {
 	var f Faults
 	for _, x := range g.Removals {
 		f.add(x.Faults)
-		switch n := count(x.Items); x.Experiment {
+		switch n := Count(x.Items); x.Experiment {
 		case guardWhole:
-			list.addLate(fmt.Sprintf("Lateness of %s removals, %s at each whole second, each known a second before", n, count(wholePerS)),
-				count(wholePerS)+" at each whole second", g.Target, x.LateMS, goalGuard, amazonTTL)
+			list.addLate(fmt.Sprintf("Lateness of %s removals, %s at each whole second, each known a second before", n, Count(wholePerS)),
+				Count(wholePerS)+" at each whole second", g.Target, x.LateMS, goalGuard, amazonTTL)
 		case guardEven:
-			list.addLate(fmt.Sprintf("Lateness of %s removals, %s per second, each known a second before", n, count(guardPerS)),
+			list.addLate(fmt.Sprintf("Lateness of %s removals, %s per second, each known a second before", n, Count(guardPerS)),
 				"items expire evenly", g.Target, x.LateMS, lateGoal{p99: goalGuardP99MS}, amazonTTL)
 		case guardBurst:
 			list.addRate(fmt.Sprintf("Removals of %s items due at one instant", n), n+" by guard", g.Target, Spread{Median: x.PerS}, goalGuardPerS, 0)
@@ -211,7 +211,7 @@ func (g *Guard) results() (list results) {
 		}
 	}
 	list.add(result{
-		what:     fmt.Sprintf("Memory of a worker with %s deadlines armed", count(g.Armed)),
+		what:     fmt.Sprintf("Memory of a worker with %s deadlines armed", Count(g.Armed)),
 		measured: short(g.ArmedMB) + " MB", goal: fmt.Sprintf("less than %d MB for a million", goalArmedMB),
 	})
 	list.addFaults(f)
@@ -249,8 +249,8 @@ func (list results) write(b *strings.Builder, ours, amazon string) {
 	}
 }
 
-// count formats a whole number with a comma between thousands.
-func count(n int) string {
+// Count formats a whole number with a comma between thousands.
+func Count(n int) string {
 	text := fmt.Sprint(n)
 	for i := len(text) - 3; i > 0; i -= 3 {
 		text = text[:i] + "," + text[i:]

@@ -69,14 +69,14 @@ func (s *guardRun) start(ctx context.Context, n int, table string, flags ...stri
 		all = append(all, w)
 	}
 	for _, w := range all {
-		if err := poll(ctx, activePoll, childStartLimit, "guard is not ready", func() (bool, error) {
+		if err := Poll(ctx, activePoll, childStartLimit, "guard is not ready", func() (bool, error) {
 			a, err := w.get(ctx, "/readyz")
 			return a.status == 200, err
 		}); err != nil {
 			return nil, errors.Join(err, all.close())
 		}
 	}
-	return all, pause(ctx, pick(s.Quick, time.Second, guardSettle))
+	return all, Pause(ctx, pick(s.Quick, time.Second, guardSettle))
 }
 
 func (all watchers) close() error {
@@ -124,7 +124,7 @@ func (s *guardRun) takeover(ctx context.Context) error {
 	}
 	x := &Removals{Experiment: guardTakeover, About: "items expire evenly, and one of two workers is killed meanwhile; leases of " + lease}
 	return s.remove(ctx, x, p, 2, func(all watchers) error {
-		if err := pause(ctx, time.Until(p.first.Add(after))); err != nil {
+		if err := Pause(ctx, time.Until(p.first.Add(after))); err != nil {
 			return err
 		}
 		return all[0].child.kill()
@@ -225,7 +225,7 @@ func (s *guardRun) armed(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, all.close()) }()
-	if err := poll(ctx, 10*activePoll, guardArmLimit, fmt.Sprintf("fewer than %d deadlines are armed", n), func() (bool, error) {
+	if err := Poll(ctx, 10*activePoll, guardArmLimit, fmt.Sprintf("fewer than %d deadlines are armed", n), func() (bool, error) {
 		metrics, _, err := all[0].scrape(ctx)
 		return metrics.ofTable(metricArmed, name) >= float64(n), err
 	}); err != nil {

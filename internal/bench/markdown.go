@@ -10,7 +10,7 @@ import (
 // figures, and the output of WriteTable.
 func (r *Report) WriteMarkdown(out io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "## Measured on %s\n\n%s.\n\n```bash\n%s\n", r.Date.Format("2 January 2006"), r.Machine.line(), r.Command)
+	fmt.Fprintf(&b, "## Measured on %s\n\n%s.\n\n```bash\n%s\n", r.Date.Format("2 January 2006"), r.Machine.Line(), r.Command)
 	for _, p := range r.Parts {
 		fmt.Fprintf(&b, "%s   # %s, %s\n", p.Command, strings.Join(p.Of, " and "), p.Date.Format("2 January 2006"))
 	}
@@ -85,8 +85,8 @@ func (r *Report) summarizeExpiry(b *strings.Builder) {
 			fmt.Fprintf(b, "| %s: %s |  |  |  |  |  | all: it has no TTL |\n", x.Target, x.About)
 			continue
 		}
-		fmt.Fprintf(b, "| %s: %s %s | %s | %s | %d | %d | %d | %s |\n", x.Target, count(x.Items), x.About, lateCell(x.Commit), lateCell(x.Stream), x.Early, x.Twice, x.Lost,
-			count(x.NotRemoved))
+		fmt.Fprintf(b, "| %s: %s %s | %s | %s | %d | %d | %d | %s |\n", x.Target, Count(x.Items), x.About, lateCell(x.Commit), lateCell(x.Stream), x.Early, x.Twice, x.Lost,
+			Count(x.NotRemoved))
 	}
 }
 
@@ -97,9 +97,9 @@ func (r *Report) summarizeBursts(b *strings.Builder) {
 		if x.Experiment != experimentBurst || x.Stream == nil || x.Rounds == 0 {
 			continue
 		}
-		head := fmt.Sprintf("| %s: %s %s | %s | %s |", x.Target, count(x.Items), x.About, rateCell(x.DrainPerS), rateCell(x.ReaderPerS))
+		head := fmt.Sprintf("| %s: %s %s | %s | %s |", x.Target, Count(x.Items), x.About, rateCell(x.DrainPerS), rateCell(x.ReaderPerS))
 		for _, f := range x.Foreground {
-			fmt.Fprintf(&rows, "%s %s/s %s | %s, %s | %s, %s | %s |\n", head, count(f.PerS), f.Operation, short(f.IdleP50MS), short(f.IdleP99MS),
+			fmt.Fprintf(&rows, "%s %s/s %s | %s, %s | %s, %s | %s |\n", head, Count(f.PerS), f.Operation, short(f.IdleP50MS), short(f.IdleP99MS),
 				short(f.DuringP50MS), short(f.DuringP99MS), short(f.ratio()))
 			head = "| | | |"
 		}

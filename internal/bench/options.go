@@ -98,16 +98,16 @@ func (o Options) withDefaults() (Options, error) {
 	const itemsMax = 10_000_000
 	var errs []error
 	for _, n := range o.Connections {
-		errs = append(errs, within("--connections", n, 1, 1024))
+		errs = append(errs, Within("--connections", n, 1, 1024))
 	}
 	errs = append(errs,
-		within("--rounds", o.Rounds, 1, 100),
-		within("--items", o.Items, 100, itemsMax),
-		within("--expiring", o.Expiring, 100, itemsMax),
-		within("--burst", o.Burst, 100, itemsMax),
-		within("--pending", o.Pending, 0, itemsMax),
-		within("--duration", o.Duration, 10*time.Millisecond, 10*time.Minute),
-		within("--spread", o.Spread, time.Second, time.Hour),
+		Within("--rounds", o.Rounds, 1, 100),
+		Within("--items", o.Items, 100, itemsMax),
+		Within("--expiring", o.Expiring, 100, itemsMax),
+		Within("--burst", o.Burst, 100, itemsMax),
+		Within("--pending", o.Pending, 0, itemsMax),
+		Within("--duration", o.Duration, 10*time.Millisecond, 10*time.Minute),
+		Within("--spread", o.Spread, time.Second, time.Hour),
 	)
 	if _, known := durabilities[o.Durability]; !known {
 		errs = append(errs, fmt.Errorf("--durability: %q is not one of sync, async, memory", o.Durability))
@@ -145,8 +145,8 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// within returns an error unless a value lies in its range.
-func within[T cmp.Ordered](name string, value, least, most T) error {
+// Within returns an error unless a value lies in its range.
+func Within[T cmp.Ordered](name string, value, least, most T) error {
 	if value < least || value > most {
 		return fmt.Errorf("%s: %v is not between %v and %v", name, value, least, most)
 	}

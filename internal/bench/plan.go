@@ -149,11 +149,11 @@ func (p *plan) begin(ctx context.Context, spare time.Duration) error {
 	if time.Now().After(p.first.Add(-spare)) {
 		return errPreparing
 	}
-	return pause(ctx, time.Until(p.first))
+	return Pause(ctx, time.Until(p.first))
 }
 
-// pause waits, or returns ctx's error.
-func pause(ctx context.Context, d time.Duration) error {
+// Pause waits, or returns ctx's error.
+func Pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -164,8 +164,8 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// poll calls done until it reports true. After the limit it returns an error with the text of late.
-func poll(ctx context.Context, every, limit time.Duration, late string, done func() (bool, error)) error {
+// Poll calls done until it reports true. After the limit it returns an error with the text of late.
+func Poll(ctx context.Context, every, limit time.Duration, late string, done func() (bool, error)) error {
 	for end := time.Now().Add(limit); ; {
 		if ok, err := done(); ok || err != nil {
 			return err
@@ -173,7 +173,7 @@ func poll(ctx context.Context, every, limit time.Duration, late string, done fun
 		if time.Now().After(end) {
 			return fmt.Errorf("%s after %s", late, limit)
 		}
-		if err := pause(ctx, every); err != nil {
+		if err := Pause(ctx, every); err != nil {
 			return err
 		}
 	}

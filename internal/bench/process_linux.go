@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processCPU returns the CPU time of a process with all its threads; zero if it is unknown. The
+// ProcessCPU returns the CPU time of a process with all its threads; zero if it is unknown. The
 // kernel has a clock per process with nanoseconds, while /proc/PID/stat counts hundredths of a second.
-func processCPU(pid int) time.Duration {
+func ProcessCPU(pid int) time.Duration {
 	const (
 		scheduled = 2       // the third of the process's three clocks, the exact one
 		pidMost   = 1 << 22 // the kernel's limit
@@ -61,9 +61,9 @@ func residentBytes(pid int) (now, most int64) {
 	return now << 10, most << 10
 }
 
-// listenerPID returns the process that listens on a TCP port of this machine; 0 if there is none,
+// ListenerPID returns the process that listens on a TCP port of this machine; 0 if there is none,
 // or none that may be inspected.
-func listenerPID(port string) int {
+func ListenerPID(port string) int {
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
 		return 0

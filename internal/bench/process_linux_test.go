@@ -17,13 +17,13 @@ func TestProcess(t *testing.T) {
 	}
 	defer listener.Close()
 	_, port, _ := net.SplitHostPort(listener.Addr().String())
-	if pid := listenerPID(port); pid != os.Getpid() {
+	if pid := ListenerPID(port); pid != os.Getpid() {
 		t.Errorf("process %d listens, want %d", pid, os.Getpid())
 	}
-	if pid := listenerPID("no port"); pid != 0 {
+	if pid := ListenerPID("no port"); pid != 0 {
 		t.Errorf("process %d listens", pid)
 	}
-	used := processCPU(os.Getpid())
+	used := ProcessCPU(os.Getpid())
 	var u unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
 		t.Fatal(err)
@@ -32,7 +32,7 @@ func TestProcess(t *testing.T) {
 	if used <= 0 || (used-own).Abs() > 100*time.Millisecond {
 		t.Errorf("used %v; by getrusage %v", used, own)
 	}
-	if processCPU(1<<30) != 0 {
+	if ProcessCPU(1<<30) != 0 {
 		t.Error("a process that does not exist has used CPU time")
 	}
 	if now, most := residentBytes(os.Getpid()); now < 1<<20 || most < now {

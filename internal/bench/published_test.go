@@ -133,13 +133,13 @@ func (r *Report) exactRows() (rows []string) {
 	}
 	for _, x := range r.Expiry {
 		if x.Experiment == experimentExpiry && x.Target == ownName && x.AtOnce > 0 && x.Stream != nil {
-			add("mayfly**, "+count(x.AtOnce)+" items", x.Stream, "hidden from every read", experimentExpiry)
+			add("mayfly**, "+Count(x.AtOnce)+" items", x.Stream, "hidden from every read", experimentExpiry)
 		}
 	}
 	if r.Guard != nil {
 		for _, x := range r.Guard.Removals {
 			if x.Experiment == guardWhole && x.LateMS != nil {
-				add("mayfly guard** beside a server that removes nothing, "+count(wholePerS), x.LateMS,
+				add("mayfly guard** beside a server that removes nothing, "+Count(wholePerS), x.LateMS,
 					"visible, unless read through `mayfly guard proxy` or its middleware", experimentGuard)
 			}
 		}

@@ -48,8 +48,8 @@ type Machine struct {
 	System string `json:"system,omitempty"` // distribution and kernel, if known
 }
 
-// line describes the machine for people.
-func (m *Machine) line() string {
+// Line describes the machine for people.
+func (m *Machine) Line() string {
 	text := fmt.Sprintf("%s/%s, %d CPUs shared by servers and client, %s, load %.1f at the start", m.OS, m.Arch, m.CPUs, m.Go, m.Load)
 	for _, more := range []string{m.System, m.CPU} {
 		if more != "" {

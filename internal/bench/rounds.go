@@ -89,7 +89,7 @@ const (
 func awaitIdle(ctx context.Context, used func() time.Duration, limit time.Duration) (time.Duration, error) {
 	end := time.Now().Add(limit)
 	for last := used(); last > 0; {
-		if err := pause(ctx, idlePoll); err != nil {
+		if err := Pause(ctx, idlePoll); err != nil {
 			return 0, err
 		}
 		now := used()

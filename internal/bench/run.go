@@ -53,7 +53,7 @@ func Run(ctx context.Context, options Options) (*Report, error) {
 	r := &run{Options: options, dir: dir, started: time.Now()}
 	r.prefix = fmt.Sprintf("bench-%d-", r.started.UnixMilli())
 	r.report = &Report{
-		Date: r.started.UTC().Truncate(time.Second), Version: r.Version, Commit: r.Commit, Machine: thisMachine(), Settings: r.settings(),
+		Date: r.started.UTC().Truncate(time.Second), Version: r.Version, Commit: r.Commit, Machine: ThisMachine(), Settings: r.settings(),
 	}
 	err = r.all(ctx)
 	r.report.TookS = time.Since(r.started).Seconds()
@@ -74,7 +74,8 @@ func (r *run) settings() Settings {
 	}
 }
 
-func thisMachine() Machine {
+// ThisMachine describes this machine at present.
+func ThisMachine() Machine {
 	cpu, system := machineNames()
 	return Machine{
 		OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Go: runtime.Version(), Load: machineLoad(), CPU: cpu, System: system,

@@ -135,7 +135,7 @@ func (s *scheduleRun) idle(ctx context.Context) error {
 		return err
 	}
 	start := time.Now()
-	if err := pause(ctx, pick(s.Quick, idleQuick, idleFor)); err != nil {
+	if err := Pause(ctx, pick(s.Quick, idleQuick, idleFor)); err != nil {
 		return err
 	}
 	s.found.IdleCPUPercent = round(100 * since(before, s.server.used()).Seconds() / time.Since(start).Seconds())

@@ -76,7 +76,7 @@ func (r *run) startOnce(ctx context.Context) (ms float64, resident int64, err er
 	_, err = e.call(ctx, apiPrefix+"ListTables", "{}")
 	ms = millis(time.Since(start))
 	if err == nil {
-		err = pause(ctx, pick(r.Quick, startQuick, startIdle))
+		err = Pause(ctx, pick(r.Quick, startQuick, startIdle))
 	}
 	resident, _ = residentBytes(e.pid)
 	return ms, resident, errors.Join(err, e.close())

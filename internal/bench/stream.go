@@ -123,7 +123,7 @@ func (r *streamReader) read(ctx context.Context, id, iterator string) error {
 		eachRemoved(a.body, func(item int) { r.removed(item, at) })
 		iterator = ""
 		more = member(a.body, "NextShardIterator", &iterator) && iterator != ""
-		if err := pause(ctx, pollEvery); err != nil {
+		if err := Pause(ctx, pollEvery); err != nil {
 			return err
 		}
 	}

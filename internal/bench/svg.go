@@ -23,7 +23,7 @@ func (r *Report) WriteSVG(out io.Writer) error {
 		d.bars(c)
 	}
 	lines := []string{
-		fmt.Sprintf("%s, %s", r.Date.Format("2006-01-02"), r.Machine.line()),
+		fmt.Sprintf("%s, %s", r.Date.Format("2006-01-02"), r.Machine.Line()),
 		fmt.Sprintf("Bar: median of %d rounds; line: least to greatest; paler bar: p99.", r.Settings.Rounds), r.Command,
 	}
 	for _, p := range r.Parts {
@@ -117,7 +117,7 @@ func (r *Report) latenessGroups() (groups []group) {
 		case x.NoTTL:
 			groups = addBars(groups, x.label(), bar{target: x.Target, note: "no TTL: nothing is removed"})
 		case missing > 0 || x.Stream == nil:
-			groups = addBars(groups, x.label(), bar{target: x.Target, note: fmt.Sprintf("not removed: %s of %s", count(missing), count(x.Items))})
+			groups = addBars(groups, x.label(), bar{target: x.Target, note: fmt.Sprintf("not removed: %s of %s", Count(missing), Count(x.Items))})
 		default:
 			groups = addBars(groups, x.label(), lateBars(x.Target, x.Stream)...)
 		}
@@ -136,7 +136,7 @@ func (x *Expiry) label() string {
 	case x.Experiment == experimentBurst:
 		return "at one instant" + x.besideCalls()
 	case x.AtOnce > 0:
-		return count(x.AtOnce) + " at each whole second"
+		return Count(x.AtOnce) + " at each whole second"
 	}
 	return "items expire evenly"
 }
@@ -150,7 +150,7 @@ func (x *Expiry) besideCalls() string {
 	if sum == 0 {
 		return ""
 	}
-	return ", beside " + count(sum) + " calls/s"
+	return ", beside " + Count(sum) + " calls/s"
 }
 
 func (r *Report) drainGroups() (groups []group) {

@@ -26,7 +26,7 @@ func (r *Report) WriteTable(out io.Writer) error {
 }
 
 func (r *Report) writeHead(b *strings.Builder) {
-	fmt.Fprintf(b, "mayfly bench, %s, %s\n", r.Date.Format("2006-01-02 15:04 MST"), r.Machine.line())
+	fmt.Fprintf(b, "mayfly bench, %s, %s\n", r.Date.Format("2006-01-02 15:04 MST"), r.Machine.Line())
 	fmt.Fprintf(b, "%s\n", r.Settings.line())
 	for _, e := range r.Endpoints {
 		fmt.Fprintf(b, "%s is %s", e.title(), e.URL)

@@ -105,7 +105,7 @@ const (
 )
 
 func (e *endpoint) awaitActive(ctx context.Context, name string) error {
-	return poll(ctx, activePoll, activeLimit, fmt.Sprintf("table %s of %s is not active", name, e.name), func() (bool, error) {
+	return Poll(ctx, activePoll, activeLimit, fmt.Sprintf("table %s of %s is not active", name, e.name), func() (bool, error) {
 		body, err := e.call(ctx, apiPrefix+"DescribeTable", `{"TableName":"`+name+`"}`)
 		return !bytes.Contains(body, []byte("CREATING")) && !bytes.Contains(body, []byte("UPDATING")), err
 	})

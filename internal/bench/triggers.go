@@ -130,7 +130,7 @@ func (e *endpoint) deleteMapping(ctx context.Context, uuid string) error {
 		if state != "Creating" {
 			break
 		}
-		if err := pause(ctx, 10*time.Millisecond); err != nil {
+		if err := Pause(ctx, 10*time.Millisecond); err != nil {
 			return err
 		}
 	}

@@ -38,13 +38,29 @@ type BenchFlags struct {
 	Role string `hidden:"" help:"Role of a process of a run."`
 }
 
-type benchCommand struct{ BenchFlags }
+// benchCommand measures servers.
+type benchCommand struct {
+	Run    benchRunCommand    `cmd:"" default:"withargs" env:"short" help:"Measure calls, expiry, schedules and triggers. \"mayfly bench\" alone means this."`
+	Expiry benchExpiryCommand `cmd:"" help:"Score how any endpoint expires items: lateness, leaks, faults."`
+}
 
 func (benchCommand) Help() string {
 	return `Examples:
 
+    mayfly bench --only put,get --connections 64
+    mayfly bench expiry --endpoint http://127.0.0.1:8000
+
+The first measures this program's server, or others by their URLs, beside two references. The second is a client that
+knows nothing about the server, and scores its expiry. mayfly bench run --help shows the flags of the first.`
+}
+
+type benchRunCommand struct{ BenchFlags }
+
+func (benchRunCommand) Help() string {
+	return `Examples:
+
     mayfly bench
-    mayfly bench --only put,get --connections 64 --duration 2s --rounds 5
+    mayfly bench run --only put,get --connections 64 --duration 2s --rounds 5
     mayfly bench --only expiry,burst
     mayfly bench --only expiry,triggers --nats nats://127.0.0.1:4222 --redis redis://127.0.0.1:6379
     mayfly bench --only schedules --pending 1000000 --merge report.json
@@ -64,6 +80,6 @@ const benchScenarios = "get, query, query-index, scan, put-plain, put-no-ttl, pu
 	"schedules, triggers, guard, start"
 
 // Run runs the benchmark and prints the report.
-func (c benchCommand) Run(ctx context.Context, s streams) error {
+func (c benchRunCommand) Run(ctx context.Context, s streams) error {
 	return parts.Bench(ctx, c.BenchFlags, s.terminal())
 }

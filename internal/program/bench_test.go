@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/mayflydb/mayfly/internal/bench"
+	"github.com/mayflydb/mayfly/internal/bench/expirybench"
 	"github.com/mayflydb/mayfly/internal/testkit"
 )
 
@@ -181,6 +182,9 @@ func checkStart(t *testing.T, report *bench.Report) {
 func TestBenchScenarios(t *testing.T) {
 	if all := strings.Join(bench.ScenarioNames(), ", "); benchScenarios != all {
 		t.Errorf("the help has the scenarios %s, package bench %s", benchScenarios, all)
+	}
+	if all := strings.Join(expirybench.PartNames(), ", "); benchExpiryParts != all {
+		t.Errorf("the help has the parts %s, package expirybench %s", benchExpiryParts, all)
 	}
 }
 

@@ -84,7 +84,7 @@ func TestMessages(t *testing.T) {
 		{"trigger run --table abc -- nosuchcommand", `command: program "nosuchcommand" not found on the PATH`, ""},
 		{"series ingest abc --format xml", `--format: "xml" is not one of csv, ndjson, influx`, ""},
 		{"series latest s", `series name: "s" is not 3 to 248 of the characters a-z, A-Z, 0-9, "_", "-" and "."`, "mayfly series create --help"},
-		{"bench --connections 0 --rounds 101", "--connections: 0 is not between 1 and 1024; --rounds: 101 is not between 1 and 100", "mayfly bench --help"},
+		{"bench --connections 0 --rounds 101", "--connections: 0 is not between 1 and 1024; --rounds: 101 is not between 1 and 100", "mayfly bench run --help"},
 		{"bench --server-pid 5", "--server-pid works only with --url", "set --url to the server's address"},
 		{"bench --merge absent.json", "--merge needs --only with one or more of schedules, triggers, guard, start", ""},
 		{"serve --port x", `--port: "x" is not a whole number`, "for example --port=8000"},

@@ -17,6 +17,7 @@ import (
 
 	"github.com/mayflydb/mayfly/guard/journal"
 	"github.com/mayflydb/mayfly/internal/objects"
+	"github.com/mayflydb/mayfly/internal/sdk"
 	"github.com/mayflydb/mayfly/internal/sink/targetfile"
 	"github.com/mayflydb/mayfly/target"
 	"github.com/mayflydb/mayfly/timeseries"
@@ -29,12 +30,14 @@ type Parts struct {
 	Commands func() any        // AllCommands
 	Kinds    []targetfile.Kind // of targets, besides webhooks and commands
 	Bench    func(context.Context, BenchFlags, Terminal) error
-	Simulate func(context.Context, SimulateFlags, Terminal) error
-	Torture  func(context.Context, TortureFlags, Terminal) error
-	Source   func(text string, l *slog.Logger) (Source, error) // an address, or a file of settings
-	Archive  func(ctx context.Context, place string, l *slog.Logger) (Archive, error)
-	Bucket   func(ctx context.Context, address string, l *slog.Logger) (journal.Store, error)
-	Objects  func(ctx context.Context, address string, l *slog.Logger) (objects.Store, error) // of a bucket, for exports
+	// BenchExpiry scores the expiry of an endpoint.
+	BenchExpiry func(context.Context, sdk.Endpoint, BenchExpiryFlags, Terminal) error
+	Simulate    func(context.Context, SimulateFlags, Terminal) error
+	Torture     func(context.Context, TortureFlags, Terminal) error
+	Source      func(text string, l *slog.Logger) (Source, error) // an address, or a file of settings
+	Archive     func(ctx context.Context, place string, l *slog.Logger) (Archive, error)
+	Bucket      func(ctx context.Context, address string, l *slog.Logger) (journal.Store, error)
+	Objects     func(ctx context.Context, address string, l *slog.Logger) (objects.Store, error) // of a bucket, for exports
 }
 
 // parts are the parts in this program. Main sets them.

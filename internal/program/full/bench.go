@@ -38,7 +38,7 @@ func runBench(ctx context.Context, flags program.BenchFlags, t program.Terminal)
 		return errors.New("interrupted; its tables and files are removed")
 	}
 	if report == nil {
-		return adviseBench(err)
+		return adviseBench(err, "mayfly bench run --help")
 	}
 	report.Command = strings.Join(append([]string{"mayfly"}, os.Args[1:]...), " ")
 	if c.JSON {
@@ -110,13 +110,14 @@ func parseRemote(text string) bench.Remote {
 	return bench.Remote{Name: name, URL: url, Version: version, Durability: durability}
 }
 
-func adviseBench(err error) error {
+// adviseBench adds the next step to an error of a run that has not begun.
+func adviseBench(err error, help string) error {
 	var wrong *bench.UsageError
 	switch {
 	case errors.Is(err, bench.ErrNotLoopback):
 		return program.Advise(err, "add --allow-remote if the endpoint is yours and may be loaded to its limits")
 	case errors.As(err, &wrong):
-		return program.MisuseOptions(wrong.Err, "mayfly bench --help")
+		return program.MisuseOptions(wrong.Err, help)
 	}
 	return err
 }

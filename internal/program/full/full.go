@@ -14,7 +14,7 @@ import (
 
 // Parts returns all parts.
 func Parts() program.Parts {
-	return program.Parts{Commands: program.AllCommands, Kinds: kinds.All, Bench: runBench, Simulate: runSimulation, Torture: runTorture, Source: openSource, Archive: openArchive, Bucket: openBucket, Objects: openObjects}
+	return program.Parts{Commands: program.AllCommands, Kinds: kinds.All, Bench: runBench, BenchExpiry: runBenchExpiry, Simulate: runSimulation, Torture: runTorture, Source: openSource, Archive: openArchive, Bucket: openBucket, Objects: openObjects}
 }
 
 // openBucket opens a bucket for a journal.

@@ -1,0 +1,330 @@
+package expirybench_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+
+	"github.com/mayflydb/mayfly"
+	"github.com/mayflydb/mayfly/internal/bench"
+	"github.com/mayflydb/mayfly/internal/bench/expirybench"
+	"github.com/mayflydb/mayfly/internal/sdk"
+	"github.com/mayflydb/mayfly/internal/testkit"
+)
+
+// at returns an endpoint as the program makes it.
+func at(url string) sdk.Endpoint {
+	transport := &http.Transport{MaxIdleConnsPerHost: 64}
+	return sdk.Endpoint{URL: url, Config: aws.Config{
+		Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("any", "any", ""), HTTPClient: &http.Client{Transport: transport},
+	}}
+}
+
+// serve runs a database behind a handler, which may alter answers.
+func serve(t *testing.T, o mayfly.Options, alter func(*answer)) sdk.Endpoint {
+	t.Helper()
+	db, err := mayfly.Open("", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler := db.Handler()
+	if alter != nil {
+		handler = altering(handler, alter)
+	}
+	server := httptest.NewServer(handler)
+	t.Cleanup(func() {
+		server.Close()
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return at(server.URL)
+}
+
+// measure runs the benchmark, and fails the test unless it ends in bounded time and with faults exactly if
+// they are expected. The report must be complete text.
+func measure(t *testing.T, o expirybench.Options, faulty bool) *expirybench.Report {
+	t.Helper()
+	o.Quick = true
+	report, err := expirybench.Run(t.Context(), o)
+	if report == nil || err != nil && !errors.Is(err, expirybench.ErrFaults) {
+		t.Fatal(err)
+	}
+	if (err != nil) != faulty || (len(report.Faults) > 0) != faulty {
+		t.Errorf("faults: %q, %v", report.Faults, err)
+	}
+	var text bytes.Buffer
+	if err := report.WriteText(&text); err != nil || !strings.HasSuffix(text.String(), report.Summary+"\n") {
+		t.Errorf("%v, in\n%s", err, &text)
+	}
+	if err := bench.Poll(t.Context(), 10*time.Millisecond, 10*time.Second, "it leaves tables behind", func() (bool, error) {
+		list, err := o.Endpoint.DynamoDB().ListTables(t.Context(), nil)
+		return err == nil && len(list.TableNames) == 0, err // a table may need time to go
+	}); err != nil {
+		t.Error(err)
+	}
+	return report
+}
+
+// method returns what one kind of readers saw of a case.
+func method(t *testing.T, c expirybench.Case, name string) expirybench.Method {
+	t.Helper()
+	for _, m := range c.Methods {
+		if m.Name == name {
+			return m
+		}
+	}
+	t.Fatalf("%s: %s is missing", c.Name, name)
+	return expirybench.Method{}
+}
+
+// methods are the kinds of readers.
+var methods = []string{"GetItem", "Scan", "Query of an index", "stream"}
+
+// A server without faults gets none, and each kind of readers has seen all of its items go.
+func TestExact(t *testing.T) {
+	t.Parallel()
+	r := measure(t, expirybench.Options{Endpoint: serve(t, mayfly.Options{}, nil), Name: "exact", Pending: []int{0, 500}}, false)
+	if len(r.Cases) != 4 || r.Cases[3].Pending != 500 || r.NoTTL != "" || len(r.LeftOut) > 0 || !r.Clock.Known || r.Clock.Own || !r.Endpoint.Local {
+		t.Errorf("report: %+v", r)
+	}
+	for _, c := range r.Cases {
+		if c.NotRemoved > 0 || c.Records == nil || c.Records.Expected != c.Items {
+			t.Errorf("%s: %+v, %+v", c.Name, c, c.Records)
+		}
+		for _, name := range methods {
+			m := method(t, c, name)
+			if m.Items == 0 || m.NotRemoved > 0 || m.Most.Max == nil || m.Most.P50 == nil || *m.Most.Max < *m.Most.P50 || *m.Most.P50 < 0 {
+				t.Errorf("%s, %s: %+v", c.Name, name, m)
+			}
+			if name != "stream" && (m.Least.Max == nil || *m.Least.Max > *m.Most.Max || m.PollMS <= 0) {
+				t.Errorf("%s, %s: a bracket %v to %v ms", c.Name, name, *m.Least.Max, *m.Most.Max)
+			}
+		}
+	}
+}
+
+// A server that removes nothing in time ends in bounded time: nothing is late by a number, and what is
+// left out has a reason.
+func TestNeverRemoves(t *testing.T) {
+	t.Parallel()
+	e := serve(t, mayfly.Options{Expiry: mayfly.ExpiryAWS, ExpiryDelay: "fixed:8784h"}, nil)
+	r := measure(t, expirybench.Options{Endpoint: e, Only: []string{expirybench.PartLateness}, Wait: time.Second, Spread: time.Second}, false)
+	first, second := r.Cases[0], r.Cases[1]
+	if first.NotRemoved != first.Items || first.Records.Expected != 0 || first.Records.Lost != 0 {
+		t.Errorf("%+v, %+v", first, first.Records)
+	}
+	for _, name := range methods {
+		if m := method(t, first, name); m.NotRemoved != m.Items || m.Most != (expirybench.Lateness{}) || m.Early > 0 {
+			t.Errorf("%+v", m)
+		}
+	}
+	if second.LeftOut == "" || second.Methods != nil || !strings.Contains(r.Summary, "none of 60 items over 1s was removed in time") {
+		t.Errorf("%+v, %s", second, r.Summary)
+	}
+}
+
+// dynalite has no TTL, which is said instead of measured.
+func TestNoTTL(t *testing.T) {
+	t.Parallel()
+	r := measure(t, expirybench.Options{Endpoint: at(testkit.Dynalite(t)), Name: "dynalite"}, false)
+	if r.NoTTL != "UnknownOperationException" || len(r.Cases) > 0 || len(r.LeftOut) != len(expirybench.PartNames()) || !strings.HasPrefix(r.Summary, "dynalite: has no TTL") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A case whose items cannot be written in time is left out with the reason.
+func TestLoadBudget(t *testing.T) {
+	t.Parallel()
+	e := serve(t, mayfly.Options{}, func(a *answer) {
+		if a.operation == "BatchWriteItem" {
+			time.Sleep(50 * time.Millisecond) // 16 writers, 8,000 items a second at most
+		}
+	})
+	r := measure(t, expirybench.Options{Endpoint: e, Only: []string{expirybench.PartLateness}, Items: 10, Spread: time.Second, AtOnce: []int{100_000}, Load: time.Second}, false)
+	if c := r.Cases[1]; !strings.Contains(c.LeftOut, "100,000 items need") || r.Cases[0].LeftOut != "" {
+		t.Errorf("%+v", r.Cases)
+	}
+}
+
+// Values out of range are errors that name the flags.
+func TestOptions(t *testing.T) {
+	t.Parallel()
+	_, err := expirybench.Run(t.Context(), expirybench.Options{Items: 5, Spread: 1500 * time.Millisecond, AtOnce: []int{0}, Wait: time.Millisecond, Only: []string{"luck"}})
+	var usage *bench.UsageError
+	if !errors.As(err, &usage) {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"--items: 5 is not", "--spread: 1.5s is not", "--at-once: 0 is not", "--wait: 1ms is not", `--only: "luck"`} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not in %v", want, err)
+		}
+	}
+	if _, err := expirybench.Run(t.Context(), expirybench.Options{Endpoint: at("http://192.0.2.1:8000")}); !errors.Is(err, bench.ErrNotLoopback) {
+		t.Error(err)
+	}
+}
+
+// answer is an answer that a test may alter.
+type answer struct {
+	operation string
+	request   map[string]any
+	body      map[string]any
+}
+
+// table returns the name of the request's table.
+func (a *answer) table() string {
+	name, _ := a.request["TableName"].(string)
+	return name
+}
+
+// altering is a server with real answers, altered.
+func altering(h http.Handler, alter func(*answer)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var request bytes.Buffer
+		if _, err := request.ReadFrom(r.Body); err != nil {
+			return
+		}
+		r.Body = http.NoBody
+		_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+		a := &answer{operation: operation}
+		inner := r.Clone(r.Context())
+		inner.Body = readCloser{bytes.NewReader(request.Bytes())}
+		inner.ContentLength = int64(request.Len())
+		recorded := httptest.NewRecorder()
+		h.ServeHTTP(recorded, inner)
+		body := recorded.Body.Bytes()
+		if recorded.Code == 200 && json.Unmarshal(request.Bytes(), &a.request) == nil && json.Unmarshal(body, &a.body) == nil {
+			alter(a)
+			body, _ = json.Marshal(a.body)
+		}
+		for name, values := range recorded.Header() {
+			if name != "Content-Length" && name != "X-Amz-Crc32" {
+				w.Header()[name] = values
+			}
+		}
+		w.WriteHeader(recorded.Code)
+		_, _ = w.Write(body)
+	})
+}
+
+type readCloser struct{ *bytes.Reader }
+
+func (readCloser) Close() error { return nil }
+
+// removal returns the index of the first record of a removal in an answer of GetRecords, or -1.
+func (a *answer) removal() int {
+	if a.operation != "GetRecords" {
+		return -1
+	}
+	records, _ := a.body["Records"].([]any)
+	for i, r := range records {
+		if r.(map[string]any)["eventName"] == "REMOVE" {
+			return i
+		}
+	}
+	return -1
+}
+
+// Each fault of a server shows in the figure that is made for it.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	once := func(done *bool) bool { // reports whether this is the first call
+		mu.Lock()
+		defer mu.Unlock()
+		first := !*done
+		*done = true
+		return first
+	}
+	for name, tt := range map[string]struct {
+		alter func() func(*answer)
+		shows func(expirybench.Case) bool
+	}{
+		"items are gone at once": {
+			func() func(*answer) {
+				return func(a *answer) {
+					if a.operation == "GetItem" {
+						delete(a.body, "Item")
+					}
+				}
+			},
+			func(c expirybench.Case) bool {
+				return method(t, c, "GetItem").Early == 20 && method(t, c, "Scan").Early == 0
+			},
+		},
+		"an item comes back": {
+			func() func(*answer) {
+				var done bool
+				var last any
+				return func(a *answer) {
+					if a.operation != "GetItem" {
+						return
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					switch item := a.body["Item"]; {
+					case item != nil:
+						last = item
+					case last != nil && !done && time.Now().UnixMilli()%1000 > 200: // when it has been gone for a while
+						a.body["Item"], done = last, true
+					}
+				}
+			},
+			func(c expirybench.Case) bool { return method(t, c, "GetItem").Returned == 1 },
+		},
+		"a record is lost": {
+			func() func(*answer) {
+				var done bool
+				return func(a *answer) {
+					if i := a.removal(); i >= 0 && once(&done) {
+						records := a.body["Records"].([]any)
+						a.body["Records"] = append(records[:i:i], records[i+1:]...)
+					}
+				}
+			},
+			func(c expirybench.Case) bool { return c.Records.Lost == 1 && method(t, c, "stream").NotRemoved == 1 },
+		},
+		"a record comes twice": {
+			func() func(*answer) {
+				var done bool
+				return func(a *answer) {
+					if i := a.removal(); i >= 0 && once(&done) {
+						records := a.body["Records"].([]any)
+						a.body["Records"] = append(records, records[i])
+					}
+				}
+			},
+			func(c expirybench.Case) bool { return c.Records.Doubled == 1 },
+		},
+		"a record is not marked": {
+			func() func(*answer) {
+				var done bool
+				return func(a *answer) {
+					if i := a.removal(); i >= 0 && once(&done) {
+						delete(a.body["Records"].([]any)[i].(map[string]any), "userIdentity")
+					}
+				}
+			},
+			func(c expirybench.Case) bool { return c.Records.Unmarked == 1 },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := serve(t, mayfly.Options{}, tt.alter())
+			r := measure(t, expirybench.Options{Endpoint: e, Only: []string{expirybench.PartLateness}, Items: 20, Spread: time.Second, AtOnce: []int{1}, Wait: 2 * time.Second}, true)
+			if !tt.shows(r.Cases[0]) {
+				t.Errorf("not in %+v, %+v; %q", r.Cases[0], r.Cases[0].Records, r.Faults)
+			}
+		})
+	}
+}

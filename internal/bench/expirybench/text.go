@@ -1,0 +1,101 @@
+package expirybench
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/mayflydb/mayfly/internal/bench"
+)
+
+// WriteText writes the report for people.
+func (r *Report) WriteText(out io.Writer) error {
+	var b strings.Builder
+	r.writeHead(&b)
+	r.writeCases(&b)
+	r.writeEnd(&b)
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+func (r *Report) writeHead(b *strings.Builder) {
+	fmt.Fprintf(b, "mayfly bench expiry, %s, %s\n", r.Date.Format("2006-01-02 15:04 MST"), r.Machine.Line())
+	fmt.Fprintf(b, "%s is %s; configured: %s\n", r.Endpoint.Name, r.Endpoint.URL, r.configured())
+	fmt.Fprintf(b, "clock: %s\n", r.Clock.line())
+}
+
+// configured returns what the endpoint's operator has configured.
+func (r *Report) configured() string {
+	if r.Endpoint.Configured == "" {
+		return "not said (--configured)"
+	}
+	return r.Endpoint.Configured
+}
+
+func (c Clock) line() string {
+	switch {
+	case !c.Known:
+		return "the endpoint sends no Date, so no difference is allowed for"
+	case !c.Own:
+		return "the endpoint has this machine's clock"
+	}
+	return fmt.Sprintf("the endpoint's own is ahead of the client's by %d to %d ms, which is allowed for", c.AheadLeastMS, c.AheadMostMS)
+}
+
+// columns aligns the output of write, whose cells end with tabs.
+func columns(b *strings.Builder, write func(io.Writer)) {
+	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight|tabwriter.DiscardEmptyColumns)
+	write(w)
+	w.Flush()
+}
+
+func (r *Report) writeCases(b *strings.Builder) {
+	for _, c := range r.Cases {
+		fmt.Fprintf(b, "\nlateness of %s\n", c.Name)
+		if c.LeftOut != "" {
+			fmt.Fprintf(b, "  left out: %s\n", c.LeftOut)
+			continue
+		}
+		columns(b, func(w io.Writer) {
+			fmt.Fprint(w, "  gone from\titems\tp50\tp99\tmost\tnot removed\tearly\treturned\tpoll\t\n")
+			for _, m := range c.Methods {
+				m.writeRow(w)
+			}
+		})
+		if c.Records != nil {
+			fmt.Fprintf(b, "  records of %s removals: %d lost, %d doubled, %d wrongly marked\n", bench.Count(c.Records.Expected), c.Records.Lost, c.Records.Doubled, c.Records.Unmarked)
+		}
+	}
+}
+
+func (m *Method) writeRow(w io.Writer) {
+	if m.NotOffered != "" {
+		fmt.Fprintf(w, "  %s\tnot offered\t\t\t\t\t\t\t\t\n", m.Name)
+		return
+	}
+	poll := ""
+	if m.PollMS > 0 {
+		poll = fmt.Sprintf("%.1f ms", m.PollMS)
+	}
+	fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\t\n", m.Name, bench.Count(m.Items), m.between(m.Least.P50, m.Most.P50), m.between(m.Least.P99, m.Most.P99),
+		m.between(m.Least.Max, m.Most.Max), m.NotRemoved, m.Early, m.Returned, poll)
+}
+
+// between formats the bounds of a lateness.
+func (m *Method) between(least, most *float64) string {
+	if most == nil || least == nil || m.PollMS == 0 || late(least) == late(most) {
+		return late(most)
+	}
+	return late(least) + " to " + late(most)
+}
+
+func (r *Report) writeEnd(b *strings.Builder) {
+	for _, l := range r.LeftOut {
+		fmt.Fprintf(b, "\nleft out: %s: %s\n", l.What, l.Why)
+	}
+	for _, f := range r.Faults {
+		fmt.Fprintf(b, "\nFAULT: %s\n", f)
+	}
+	fmt.Fprintf(b, "\n%s\n", r.Summary)
+}

@@ -1,0 +1,36 @@
+package full
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+
+	"github.com/mayflydb/mayfly/internal/bench"
+	"github.com/mayflydb/mayfly/internal/bench/expirybench"
+	"github.com/mayflydb/mayfly/internal/program"
+	"github.com/mayflydb/mayfly/internal/sdk"
+)
+
+// runBenchExpiry scores the expiry of an endpoint and prints the report.
+func runBenchExpiry(ctx context.Context, e sdk.Endpoint, flags program.BenchExpiryFlags, t program.Terminal) error {
+	version, commit := program.Version()
+	report, err := expirybench.Run(ctx, expirybench.Options{
+		Endpoint: e, Name: flags.Name, Configured: flags.Configured, AllowRemote: flags.AllowRemote, PID: flags.ServerPID,
+		Only: flags.Only, Items: flags.Items, Spread: flags.Spread, AtOnce: flags.AtOnce, Pending: flags.Pending, Renewals: flags.Renewals,
+		Load: flags.Load, Wait: flags.Wait, Quick: flags.Quick, Version: version, Commit: commit,
+		Progress: func(s bench.Step) { t.Step(s.Part, s.Total, s.Text, s.Result) },
+	})
+	t.Clear()
+	if ctx.Err() != nil {
+		return errors.New("interrupted; its tables are removed")
+	}
+	if report == nil {
+		return adviseBench(err, "mayfly bench expiry --help")
+	}
+	report.Command = strings.Join(append([]string{"mayfly"}, os.Args[1:]...), " ")
+	if flags.JSON {
+		return errors.Join(indented(t.Out, report), err)
+	}
+	return errors.Join(report.WriteText(t.Out), err)
+}
