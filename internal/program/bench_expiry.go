@@ -44,7 +44,7 @@ Exit code 1: the endpoint broke a promise that no configuration explains. docs/e
 }
 
 // benchExpiryParts are the names of the parts, in order. Package expirybench has them; a test compares.
-const benchExpiryParts = "lateness"
+const benchExpiryParts = "lateness, visibility, renewals, events"
 
 // callHeadLimit bounds the wait for an answer, so that an endpoint that hangs ends the run.
 const callHeadLimit = time.Minute

@@ -32,7 +32,7 @@ func connect(ctx context.Context, o Options) (*endpoint, error) {
 	port := ""
 	if o.Endpoint.IsAWS() {
 		if !o.AllowRemote {
-			return nil, fmt.Errorf("Amazon's service is %w", bench.ErrNotLoopback)
+			return nil, fmt.Errorf("the service of Amazon is %w", bench.ErrNotLoopback)
 		}
 	} else {
 		u, err := url.Parse(o.Endpoint.URL)

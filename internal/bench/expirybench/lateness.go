@@ -259,11 +259,7 @@ func (r *removals) record(record types.Record, at time.Time) {
 
 // keyNumber returns the number of a record's item.
 func keyNumber(r types.Record) (number int, ok bool) {
-	key, isText := r.Dynamodb.Keys[keyName].(*types.AttributeValueMemberS)
-	if !isText {
-		return 0, false
-	}
-	return parseKey(key.Value)
+	return numberOf(r.Dynamodb.Keys[keyName])
 }
 
 const recordPoll = 20 * time.Millisecond

@@ -50,7 +50,10 @@ type Options struct {
 
 // parts of a run, in order.
 const (
-	PartLateness = "lateness"
+	PartLateness   = "lateness"
+	PartVisibility = "visibility"
+	PartRenewals   = "renewals"
+	PartEvents     = "events"
 )
 
 // PartNames returns the names of all parts, in their order.

@@ -23,6 +23,10 @@ type Report struct {
 	NoTTL   string    `json:"no_ttl,omitempty"` // the refusal of UpdateTimeToLive
 	LeftOut []LeftOut `json:"left_out,omitempty"`
 	Cases   []Case    `json:"cases,omitempty"`
+	Leaks   []Leak    `json:"leaks,omitempty"` // an entry for each operation
+
+	Renewals *Renewals `json:"renewals,omitempty"`
+	Events   *Events   `json:"events,omitempty"`
 
 	// Faults are what no configuration of an endpoint explains.
 	Faults  []string `json:"faults"`
@@ -85,6 +89,17 @@ func (r *Report) judge() {
 			r.fault(c.Records.Unmarked, "%d records of expiry lack the userIdentity of DynamoDB's own (%s)", c.Name)
 		}
 	}
+	if n := r.Renewals; n != nil {
+		r.fault(n.Wrong, "%d items were removed although their renewal was acknowledged")
+		r.fault(n.Emptied, "%d renewed items lost their other attributes")
+		r.fault(n.WrongRecords, "%d records of removals have a deadline in the future")
+	}
+	if e := r.Events; e != nil {
+		r.fault(e.Lost, "%d records of items with a history are lost")
+		r.fault(e.Doubled, "%d records of items with a history came again")
+		r.fault(e.Disordered, "%d keys have records out of order")
+		r.fault(e.Mismarked, "%d records of items with a history are wrongly marked as expiry or not")
+	}
 	r.Summary = r.summarize()
 }
 
@@ -106,6 +121,16 @@ func (r *Report) summarize() string {
 			texts = append(texts, c.line())
 			break
 		}
+	}
+	if len(r.Leaks) > 0 {
+		seen, offered := countLeaks(r.Leaks)
+		texts = append(texts, fmt.Sprintf("%d of %d operations see expired items", seen, offered))
+	}
+	if n := r.Renewals; n != nil {
+		texts = append(texts, fmt.Sprintf("%d of %d acknowledged renewals removed wrongly", n.faults(), n.Acknowledged))
+	}
+	if e := r.Events; e != nil && e.NotOffered == "" {
+		texts = append(texts, fmt.Sprintf("%d of %d stream records wrong", e.faults(), e.Expected))
 	}
 	if len(r.Faults) == 0 {
 		texts = append(texts, "no fault")

@@ -44,6 +44,9 @@ var parts []part
 func init() { // parts refer to run, which refers to parts
 	parts = []part{
 		{PartLateness, "lateness of removals, by four kinds of readers, and early removals", (*run).lateness},
+		{PartVisibility, "reads and writes that still see an expired item, and for how long", (*run).visibility},
+		{PartRenewals, "items that are renewed around their deadlines, and removed nevertheless", (*run).renewals},
+		{PartEvents, "stream records that are lost, doubled, out of order or wrongly marked", (*run).events},
 	}
 }
 
@@ -122,6 +125,20 @@ func (r *run) probe(ctx context.Context) error {
 	}
 	r.result("%.0f items a second", r.perS)
 	return r.drop(ctx, t.name)
+}
+
+// prepared runs a measurement whose deadlines begin a lead after its start. While the items are not
+// written in time, it starts again with a longer lead, and in the end leaves the measurement out.
+func (r *run) prepared(what string, measure func(lead time.Duration) error) error {
+	lead := prepareFor
+	for range loadTries {
+		if err := measure(lead); !errors.Is(err, errTooSlow) {
+			return err
+		}
+		lead *= 4
+	}
+	r.leaveOut(what, fmt.Sprintf("its items were not written within %s, before their deadlines began", lead/4))
+	return nil
 }
 
 // cleanUp removes the tables that are left.

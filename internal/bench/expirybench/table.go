@@ -27,7 +27,7 @@ const (
 	rankName     = "rank"
 	deadlineName = "expires_at"
 	numberName   = "n"
-	textName     = "text"
+	textName     = "filling"
 
 	globalIndex = "by-group"
 	localIndex  = "by-rank"
@@ -162,17 +162,8 @@ type item struct {
 func keyOf(number int) string { return fmt.Sprintf("item-%010d", number) }
 
 // numberOf returns the number of an item from its key.
-func numberOf(key types.AttributeValue) (number int, ok bool) {
-	text, isText := attr.AsString(key)
-	if !isText {
-		return 0, false
-	}
-	return parseKey(text)
-}
-
-// parseKey is the inverse of keyOf.
-func parseKey(text string) (number int, ok bool) {
-	digits, ours := strings.CutPrefix(text, "item-")
+func numberOf(key any) (number int, ok bool) {
+	digits, ours := strings.CutPrefix(attr.String(key), "item-")
 	number, err := strconv.Atoi(digits)
 	return number, ours && err == nil && number >= 0
 }
@@ -250,3 +241,12 @@ func (t *table) writeBatch(ctx context.Context, from, to int, which func(int) it
 		}
 	}
 }
+
+// put writes an item.
+func (t *table) put(ctx context.Context, i attr.Item) error {
+	_, err := t.db.PutItem(ctx, &dynamodb.PutItemInput{TableName: &t.name, Item: i})
+	return err
+}
+
+// discard removes the table at the end of a measurement. If that fails, the end of the run tries again.
+func (r *run) discard(ctx context.Context, t *table) { _ = r.drop(ctx, t.name) }

@@ -14,6 +14,9 @@ func (r *Report) WriteText(out io.Writer) error {
 	var b strings.Builder
 	r.writeHead(&b)
 	r.writeCases(&b)
+	r.writeLeaks(&b)
+	r.writeRenewals(&b)
+	r.writeEvents(&b)
 	r.writeEnd(&b)
 	_, err := io.WriteString(out, b.String())
 	return err
@@ -88,6 +91,52 @@ func (m *Method) between(least, most *float64) string {
 		return late(most)
 	}
 	return late(least) + " to " + late(most)
+}
+
+func (r *Report) writeLeaks(b *strings.Builder) {
+	if len(r.Leaks) == 0 {
+		return
+	}
+	seen, offered := countLeaks(r.Leaks)
+	fmt.Fprintf(b, "\n%d of %d operations see expired items\n", seen, offered)
+	for _, l := range r.Leaks {
+		fmt.Fprintf(b, "  %-41s %s\n", l.Operation, l.line(r.Settings.WaitS))
+	}
+}
+
+// line describes the leak of an operation.
+func (l *Leak) line(waitS float64) string {
+	switch {
+	case l.NotOffered != "":
+		return "not offered: " + l.NotOffered
+	case l.Seen == 0:
+		return "never"
+	case l.FirstGoneMS == nil:
+		return fmt.Sprintf("until the end of the wait, %g s", waitS)
+	}
+	return fmt.Sprintf("for %s, at most %s", late(l.LastSeenMS), late(l.FirstGoneMS))
+}
+
+func (r *Report) writeRenewals(b *strings.Builder) {
+	n := r.Renewals
+	if n == nil {
+		return
+	}
+	fmt.Fprintf(b, "\n%s items renewed around their deadlines: %s renewals acknowledged (%d before the deadline, %d sent before and answered after), %d refused, %d failed\n",
+		bench.Count(n.Items), bench.Count(n.Acknowledged), n.InTime, n.Straddling, n.Refused, n.Failed)
+	fmt.Fprintf(b, "  of the others %d were removed; of the acknowledged %d removed wrongly, %d emptied, %d with a record of a wrong removal\n", n.Removed, n.Wrong, n.Emptied, n.WrongRecords)
+}
+
+func (r *Report) writeEvents(b *strings.Builder) {
+	e := r.Events
+	switch {
+	case e == nil:
+	case e.NotOffered != "":
+		fmt.Fprintf(b, "\nstream records of items with a history: not offered: %s\n", e.NotOffered)
+	default:
+		fmt.Fprintf(b, "\n%s stream records of %d items with a history: %d lost, %d doubled, %d keys out of order, %d wrongly marked; %d items not removed\n",
+			bench.Count(e.Expected), e.Keys, e.Lost, e.Doubled, e.Disordered, e.Mismarked, e.NotRemoved)
+	}
 }
 
 func (r *Report) writeEnd(b *strings.Builder) {
