@@ -61,6 +61,12 @@ func residentBytes(pid int) (now, most int64) {
 	return now << 10, most << 10
 }
 
+// ProcessWritten returns the bytes that a process has sent to the disk; zero if they are unknown.
+func ProcessWritten(pid int) (bytes int64) {
+	fmt.Sscan(fieldOf(fmt.Sprintf("/proc/%d/io", pid), "write_bytes:"), &bytes)
+	return bytes
+}
+
 // ListenerPID returns the process that listens on a TCP port of this machine; 0 if there is none,
 // or none that may be inspected.
 func ListenerPID(port string) int {

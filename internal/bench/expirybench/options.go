@@ -20,6 +20,10 @@ type Options struct {
 	AllowRemote bool         // the endpoint may be on another machine
 	PID         int          // of the server's process. 0: the one that listens there
 
+	// Start is a command line that starts the server, which keeps its data. The run starts it, and kills it
+	// once. It needs a shell. Default: the server runs already, and is not killed.
+	Start string
+
 	// Only names the parts to run. Empty: all.
 	Only []string
 	// Items is the number of items that expire evenly over Spread, 10 to 1 million. Default 1,000 over 10 s.
@@ -54,6 +58,9 @@ const (
 	PartVisibility = "visibility"
 	PartRenewals   = "renewals"
 	PartEvents     = "events"
+	PartCalls      = "calls"
+	PartCost       = "cost"
+	PartSurvival   = "survival"
 )
 
 // PartNames returns the names of all parts, in their order.
@@ -112,6 +119,9 @@ func (o Options) withDefaults() (Options, error) {
 		if !slices.Contains(PartNames(), name) {
 			errs = append(errs, fmt.Errorf("--only: %q is not one of %s", name, strings.Join(PartNames(), ", ")))
 		}
+	}
+	if o.Start != "" && o.PID != 0 {
+		errs = append(errs, errors.New("--server-pid: the run starts the server itself"))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return o, &bench.UsageError{Err: err}

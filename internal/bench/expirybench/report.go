@@ -27,6 +27,9 @@ type Report struct {
 
 	Renewals *Renewals `json:"renewals,omitempty"`
 	Events   *Events   `json:"events,omitempty"`
+	Calls    []Call    `json:"calls,omitempty"`
+	Cost     *Cost     `json:"cost,omitempty"`
+	Survival *Survival `json:"survival,omitempty"`
 
 	// Faults are what no configuration of an endpoint explains.
 	Faults  []string `json:"faults"`
@@ -39,6 +42,7 @@ type Endpoint struct {
 	Name       string `json:"name"`
 	URL        string `json:"url"`
 	Configured string `json:"configured,omitempty"` // as its operator says
+	Started    string `json:"started,omitempty"`    // the command line of --start
 	PID        int    `json:"pid,omitempty"`
 	Local      bool   `json:"local"` // on the client's machine
 }
@@ -67,7 +71,7 @@ func newReport(o Options, e *endpoint, at time.Time) *Report {
 	url := cmp.Or(o.Endpoint.URL, "aws")
 	return &Report{
 		Date: at.UTC().Truncate(time.Second), Version: o.Version, Commit: o.Commit, Machine: bench.ThisMachine(),
-		Endpoint: Endpoint{Name: cmp.Or(o.Name, url), URL: url, Configured: o.Configured, PID: e.pid, Local: e.local},
+		Endpoint: Endpoint{Name: cmp.Or(o.Name, url), URL: url, Configured: o.Configured, Started: o.Start, PID: e.pid, Local: e.local},
 		Settings: Settings{
 			Only: o.Only, Items: o.Items, SpreadS: o.Spread.Seconds(), AtOnce: o.AtOnce, Pending: o.Pending, Renewals: o.Renewals,
 			LoadS: o.Load.Seconds(), WaitS: o.Wait.Seconds(), ItemBytes: itemBytes, Quick: o.Quick,
@@ -100,6 +104,11 @@ func (r *Report) judge() {
 		r.fault(e.Disordered, "%d keys have records out of order")
 		r.fault(e.Mismarked, "%d records of items with a history are wrongly marked as expiry or not")
 	}
+	if v := r.Survival; v != nil {
+		r.fault(v.Lost, "%d acknowledged items are lost after a kill")
+		r.fault(v.RecordsLost, "%d items that expired while the server was down have no stream record")
+		r.fault(v.RecordsDoubled, "%d records came again after a kill")
+	}
 	r.Summary = r.summarize()
 }
 
@@ -131,6 +140,9 @@ func (r *Report) summarize() string {
 	}
 	if e := r.Events; e != nil && e.NotOffered == "" {
 		texts = append(texts, fmt.Sprintf("%d of %d stream records wrong", e.faults(), e.Expected))
+	}
+	if v := r.Survival; v != nil && v.NotOffered == "" {
+		texts = append(texts, fmt.Sprintf("%d of %d items lost by a kill", v.Lost, v.Acknowledged))
 	}
 	if len(r.Faults) == 0 {
 		texts = append(texts, "no fault")

@@ -24,6 +24,7 @@ type run struct {
 	prefix   string          // of the names of its tables
 	tables   map[string]bool // that exist, by name
 	progress bench.Step
+	server   *server // that the run has started; nil: another one
 
 	perS           float64 // rate at which items were written last
 	loads          int     // tables of cases so far
@@ -47,6 +48,9 @@ func init() { // parts refer to run, which refers to parts
 		{PartVisibility, "reads and writes that still see an expired item, and for how long", (*run).visibility},
 		{PartRenewals, "items that are renewed around their deadlines, and removed nevertheless", (*run).renewals},
 		{PartEvents, "stream records that are lost, doubled, out of order or wrongly marked", (*run).events},
+		{PartCalls, "latency of other calls, idle and during a burst", (*run).calls},
+		{PartCost, "CPU time and disk writes of the server for each expiration", (*run).cost},
+		{PartSurvival, "a kill of the server, if the run may start it", (*run).survival},
 	}
 }
 
@@ -78,7 +82,14 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	return r.report, errors.Join(err, left)
 }
 
-func (r *run) all(ctx context.Context) error {
+func (r *run) all(ctx context.Context) (err error) {
+	if r.Start != "" {
+		if r.server, err = r.startServer(ctx); err != nil {
+			return err
+		}
+		r.pid = r.server.pid()
+		r.report.Endpoint.PID = r.pid
+	}
 	if err := r.readClock(ctx); err != nil {
 		return fmt.Errorf("call the endpoint: %w", err)
 	}
@@ -149,6 +160,7 @@ func (r *run) cleanUp() error {
 	for name := range r.tables {
 		errs = append(errs, r.drop(ctx, name))
 	}
+	r.server.stop()
 	return errors.Join(errs...)
 }
 

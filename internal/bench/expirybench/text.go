@@ -17,6 +17,8 @@ func (r *Report) WriteText(out io.Writer) error {
 	r.writeLeaks(&b)
 	r.writeRenewals(&b)
 	r.writeEvents(&b)
+	r.writeCalls(&b)
+	r.writeSurvival(&b)
 	r.writeEnd(&b)
 	_, err := io.WriteString(out, b.String())
 	return err
@@ -136,6 +138,48 @@ func (r *Report) writeEvents(b *strings.Builder) {
 	default:
 		fmt.Fprintf(b, "\n%s stream records of %d items with a history: %d lost, %d doubled, %d keys out of order, %d wrongly marked; %d items not removed\n",
 			bench.Count(e.Expected), e.Keys, e.Lost, e.Doubled, e.Disordered, e.Mismarked, e.NotRemoved)
+	}
+}
+
+func (r *Report) writeCalls(b *strings.Builder) {
+	if len(r.Calls) > 0 {
+		first := &r.Calls[0]
+		fmt.Fprintf(b, "\nother calls, idle and beside %s items that expire at once: medians of %d rounds\n", bench.Count(first.Burst), first.Rounds)
+		columns(b, func(w io.Writer) {
+			fmt.Fprint(w, "  operation\ta second\tidle p50\tp99\tburst p50\tp99\tfailed\t\n")
+			for _, c := range r.Calls {
+				fmt.Fprintf(w, "  %s\t%d\t%s\t%s\t%s\t%s\t%d\t\n", c.Operation, c.PerS, late(&c.IdleP50MS), late(&c.IdleP99MS), late(&c.BurstP50MS), late(&c.BurstP99MS), c.Failed)
+			}
+		})
+	}
+	switch c := r.Cost; {
+	case c == nil:
+	case c.Unknown != "":
+		fmt.Fprintf(b, "\ncost of an expiration: unknown: %s\n", c.Unknown)
+	default:
+		fmt.Fprintf(b, "\ncost of an expiration, over %s: %.1f us of the server's CPU, %.0f bytes written to disk\n", bench.Count(c.Items), c.CPUUS, c.DiskBytes)
+	}
+}
+
+func (r *Report) writeSurvival(b *strings.Builder) {
+	v := r.Survival
+	switch {
+	case v == nil:
+		return
+	case v.NotOffered != "":
+		fmt.Fprintf(b, "\nsurvival of a kill: not measured: %s\n", v.NotOffered)
+		return
+	}
+	fmt.Fprintf(b, "\nsurvival of a kill: %d of %s acknowledged items lost; back %.2f s after the start of the process\n", v.Lost, bench.Count(v.Acknowledged), v.BackS)
+	last := "the last was there at the end of the wait"
+	if v.LastGoneMS != nil {
+		last = "all gone " + late(v.LastGoneMS) + " after the first answer at most"
+	}
+	fmt.Fprintf(b, "  of %d items that expired in the %.1f s without a server, the first Scan saw %d; %s\n", v.Expired, v.DownS, v.StillSeen, last)
+	if v.NoStream != "" {
+		fmt.Fprintf(b, "  no records: %s\n", v.NoStream)
+	} else {
+		fmt.Fprintf(b, "  records of their removals: %d, %d lost, %d doubled\n", v.Records, v.RecordsLost, v.RecordsDoubled)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 func runBenchExpiry(ctx context.Context, e sdk.Endpoint, flags program.BenchExpiryFlags, t program.Terminal) error {
 	version, commit := program.Version()
 	report, err := expirybench.Run(ctx, expirybench.Options{
-		Endpoint: e, Name: flags.Name, Configured: flags.Configured, AllowRemote: flags.AllowRemote, PID: flags.ServerPID,
+		Endpoint: e, Name: flags.Name, Configured: flags.Configured, AllowRemote: flags.AllowRemote, PID: flags.ServerPID, Start: flags.Start,
 		Only: flags.Only, Items: flags.Items, Spread: flags.Spread, AtOnce: flags.AtOnce, Pending: flags.Pending, Renewals: flags.Renewals,
 		Load: flags.Load, Wait: flags.Wait, Quick: flags.Quick, Version: version, Commit: commit,
 		Progress: func(s bench.Step) { t.Step(s.Part, s.Total, s.Text, s.Result) },
@@ -29,8 +29,9 @@ func runBenchExpiry(ctx context.Context, e sdk.Endpoint, flags program.BenchExpi
 		return adviseBench(err, "mayfly bench expiry --help")
 	}
 	report.Command = strings.Join(append([]string{"mayfly"}, os.Args[1:]...), " ")
+	page := writeFile(flags.Page, "page", report.WritePage)
 	if flags.JSON {
-		return errors.Join(indented(t.Out, report), err)
+		return errors.Join(indented(t.Out, report), page, err)
 	}
-	return errors.Join(report.WriteText(t.Out), err)
+	return errors.Join(report.WriteText(t.Out), page, err)
 }
