@@ -35,7 +35,7 @@ func scoreStarted(t *testing.T, data string, wantCode int) *expirybench.Report {
 	if err := json.Unmarshal([]byte(stdout), &r); err != nil || code != wantCode {
 		t.Fatalf("exit %d, %v\n%s%s", code, err, stdout, stderr)
 	}
-	if r.Endpoint.Name != "started" || r.Endpoint.Configured != "the test's" || !strings.Contains(r.Command, "bench expiry") || r.Endpoint.PID == 0 {
+	if r.Endpoint.Name != "started" || r.Endpoint.Configured != "the test's" || !strings.Contains(r.Command, `bench expiry`) || !strings.Contains(r.Command, `--configured 'the test'\''s' `) || r.Endpoint.PID == 0 {
 		t.Errorf("%+v, %s", r.Endpoint, r.Command)
 	}
 	if text, err := os.ReadFile(page); err != nil || !strings.HasPrefix(string(text), "<!doctype html>") {

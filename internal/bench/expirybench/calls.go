@@ -2,7 +2,6 @@ package expirybench
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -69,8 +68,8 @@ func (r *run) calls(ctx context.Context) error {
 		for _, c := range list {
 			c.idle, c.during, c.failed = nil, nil, 0
 		}
-		for round := range callRounds {
-			if err := r.callRound(ctx, list, round, burst, phase, lead); err != nil {
+		for range callRounds {
+			if err := r.callRound(ctx, list, burst, phase, lead); err != nil {
 				return err
 			}
 		}
@@ -95,8 +94,8 @@ type caller struct {
 }
 
 // callRound loads a burst, and measures the phase before its deadline and the phase after it.
-func (r *run) callRound(ctx context.Context, list []*caller, round, burst int, phase, lead time.Duration) error {
-	t, err := r.createTable(ctx, fmt.Sprintf("burst-%d", round), design{index: true, stream: true})
+func (r *run) callRound(ctx context.Context, list []*caller, burst int, phase, lead time.Duration) error {
+	t, err := r.createTable(ctx, "burst", design{index: true, stream: true})
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package expirybench
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/mayflydb/mayfly/internal/bench"
@@ -16,11 +17,17 @@ type Cost struct {
 	CPUUS     float64 `json:"server_cpu_us"`
 	DiskBytes float64 `json:"disk_bytes"` // written, as the kernel counts them
 	OverS     float64 `json:"over_s"`     // time in which they were removed, at most
+	// The idle use, of which as much as fits into OverS has been subtracted.
+	IdleCPUPercent float64 `json:"idle_cpu_percent"`
 }
 
 const (
-	costIdle  = 3 * time.Second // before the deadline, to learn the use when idle
-	costQuick = time.Second
+	costIdle = 3 * time.Second // to learn the use when idle, before the items are written
+	costRest = 3 * time.Second // before that, and after writing, for work that the server has put off
+	// The measurement begins so long before the deadline, since a server may prepare removals.
+	costEarly = 3 * time.Second
+	costQuick = 500 * time.Millisecond // each of these times in a quick run
+
 	costMost  = 10_000
 	costLeast = 1000
 )
@@ -48,9 +55,9 @@ func (r *run) use() use {
 }
 
 func (r *run) costOnce(ctx context.Context, lead time.Duration) error {
-	n, idle := costMost, costIdle
+	n, rest, idle, early := costMost, costRest, costIdle, costEarly
 	if r.Quick {
-		n, idle = costLeast, costQuick
+		n, rest, idle, early = costLeast, costQuick, costQuick, costQuick
 	}
 	n = min(n, max(int(r.perS*r.Load.Seconds()/2), 1))
 	t, err := r.createTable(ctx, "cost", design{index: true, stream: true})
@@ -58,32 +65,37 @@ func (r *run) costOnce(ctx context.Context, lead time.Duration) error {
 		return err
 	}
 	defer r.discard(ctx, t)
-	lead += time.Duration(2 * float64(n) / r.perS * float64(time.Second))
-	s := schedule{first: time.Now().Add(lead + idle + time.Second).Truncate(time.Second), n: n, seconds: 1}
-	if _, err := t.fill(ctx, n, lead, s.item); err != nil {
-		return err
-	}
-	if time.Until(s.first) < idle {
-		return errTooSlow
-	}
-	if err := bench.Pause(ctx, time.Until(s.first.Add(-idle))); err != nil {
+	if err := bench.Pause(ctx, rest); err != nil {
 		return err
 	}
 	first := r.use()
-	if err := bench.Pause(ctx, time.Until(s.first)); err != nil {
+	if err := bench.Pause(ctx, idle); err != nil {
 		return err
 	}
 	second := r.use()
-	for window := idle; ; window = min(2*window, r.Wait) {
+	lead += time.Duration(2 * float64(n) / r.perS * float64(time.Second))
+	s := schedule{first: time.Now().Add(lead + rest + early + time.Second).Truncate(time.Second), n: n, seconds: 1}
+	if _, err := t.fill(ctx, n, lead, s.item); err != nil {
+		return err
+	}
+	begin := s.first.Add(-early)
+	if time.Until(begin) < rest {
+		return errTooSlow
+	}
+	if err := bench.Pause(ctx, time.Until(begin)); err != nil {
+		return err
+	}
+	before := r.use()
+	for window := costIdle; ; window = min(2*window, r.Wait) {
 		if err := bench.Pause(ctx, time.Until(s.first.Add(window))); err != nil {
 			return err
 		}
-		third, left := r.use(), 0
+		after, left := r.use(), 0
 		if err := t.scan(ctx, func(int, time.Time) { left++ }); err != nil {
 			return err
 		}
 		if left == 0 {
-			r.report.Cost = costOf(n, first, second, third)
+			r.report.Cost = costOf(n, first, second, before, after)
 			r.result("%.1f us of CPU, %.0f bytes of disk", r.report.Cost.CPUUS, r.report.Cost.DiskBytes)
 			return nil
 		}
@@ -95,14 +107,17 @@ func (r *run) costOnce(ctx context.Context, lead time.Duration) error {
 	}
 }
 
-// costOf returns the cost of n items that were removed between the second and the third reading, less what
-// the process used in as much time between the first and the second.
-func costOf(n int, first, second, third use) *Cost {
-	share := third.at.Sub(second.at).Seconds() / second.at.Sub(first.at).Seconds()
-	cpu := float64(third.cpu-second.cpu) - share*float64(second.cpu-first.cpu)
-	written := float64(third.written-second.written) - share*float64(second.written-first.written)
+// costOf returns the cost of n items that were removed between before and after, less the use of the idle
+// server between first and second in as much time.
+func costOf(n int, first, second, before, after use) *Cost {
+	idle, window := second.at.Sub(first.at).Seconds(), after.at.Sub(before.at).Seconds()
+	cpu := float64(after.cpu-before.cpu) - window/idle*float64(second.cpu-first.cpu)
+	written := float64(after.written-before.written) - window/idle*float64(second.written-first.written)
 	return &Cost{
-		Items: n, CPUUS: millis(time.Duration(1000*max(cpu, 0))) / float64(n), DiskBytes: max(written, 0) / float64(n),
-		OverS: third.at.Sub(second.at).Round(time.Millisecond).Seconds(),
+		Items: n, CPUUS: tenth(cpu / 1000 / float64(n)), DiskBytes: tenth(written / float64(n)),
+		IdleCPUPercent: math.Round(1e4*(second.cpu-first.cpu).Seconds()/idle) / 100, OverS: math.Round(1e3*window) / 1e3,
 	}
 }
+
+// tenth rounds to a tenth, and takes a negative difference for nothing.
+func tenth(v float64) float64 { return math.Round(10*max(v, 0)) / 10 }

@@ -157,8 +157,7 @@ func (r *run) measureCase(ctx context.Context, c *Case, seconds int) error {
 // takes longer than expected, it starts again with later deadlines.
 func (r *run) load(ctx context.Context, c *Case, seconds int) (*table, schedule, error) {
 	for try := range loadTries {
-		r.loads++
-		t, err := r.createTable(ctx, fmt.Sprintf("case-%d", r.loads), design{index: true, stream: true})
+		t, err := r.createTable(ctx, "case", design{index: true, stream: true})
 		if err != nil {
 			return nil, schedule{}, err
 		}

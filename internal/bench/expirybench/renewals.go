@@ -98,8 +98,8 @@ func (r *run) renewOnce(ctx context.Context, lead time.Duration) error {
 	}
 	all := planRenewals(s, min(renewLate, r.Wait/2))
 	err = t.renewAll(ctx, all, renewed)
-	if err == nil { // a removal on the old deadline may be as late as any other
-		err = bench.Pause(ctx, time.Until(s.last().Add(r.Wait)))
+	if err == nil { // a removal on the old deadline may be as late as any other, and the last records need time
+		err = bench.Pause(ctx, max(time.Until(s.last().Add(r.Wait)), 2*watchOn))
 	}
 	if stopped := stop(); err == nil {
 		err = stopped

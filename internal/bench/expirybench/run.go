@@ -27,7 +27,7 @@ type run struct {
 	server   *server // that the run has started; nil: another one
 
 	perS           float64 // rate at which items were written last
-	loads          int     // tables of cases so far
+	created        int     // tables so far
 	far            *table  // has the pending items
 	pending        int     // how many
 	removesNothing string  // why further waiting is of no use; empty: it may be of use

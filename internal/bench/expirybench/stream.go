@@ -51,7 +51,7 @@ func (f *follower) stop(ctx context.Context) error {
 	return nil
 }
 
-// start reads the shards that are not being read yet. Closed shards have no later changes.
+// start reads the shards that are not being read yet.
 func (f *follower) start(ctx context.Context, from types.ShardIteratorType) error {
 	for after := (*string)(nil); ; {
 		out, err := f.table.streams.DescribeStream(ctx, &dynamodbstreams.DescribeStreamInput{StreamArn: &f.table.arn, ExclusiveStartShardId: after})
@@ -59,8 +59,7 @@ func (f *follower) start(ctx context.Context, from types.ShardIteratorType) erro
 			return err
 		}
 		for _, s := range out.StreamDescription.Shards {
-			isClosed := s.SequenceNumberRange != nil && s.SequenceNumberRange.EndingSequenceNumber != nil
-			if !f.claim(*s.ShardId) || isClosed && from == types.ShardIteratorTypeLatest {
+			if !f.claim(*s.ShardId) { // also a closed shard: some endpoints give every shard an end
 				continue
 			}
 			got, err := f.table.streams.GetShardIterator(ctx, &dynamodbstreams.GetShardIteratorInput{StreamArn: &f.table.arn, ShardId: s.ShardId, ShardIteratorType: from})

@@ -57,10 +57,12 @@ type table struct {
 	arn  string // of its stream
 }
 
-// createTable creates a table with TTL. An endpoint that refuses a stream, or indexes, gets a table
+// createTable creates a table with TTL. No two tables of a run have the same name: some endpoints show the
+// records of a removed table in the stream of the next one with its name. An endpoint that refuses a stream, or indexes, gets a table
 // without.
 func (r *run) createTable(ctx context.Context, name string, wanted design) (*table, error) {
-	t := &table{endpoint: r.endpoint, design: wanted, name: r.prefix + name}
+	r.created++
+	t := &table{endpoint: r.endpoint, design: wanted, name: fmt.Sprintf("%s%s-%d", r.prefix, name, r.created)}
 	_, err := r.db.CreateTable(ctx, t.input())
 	for _, without := range []func(){func() { t.stream = false }, func() { t.index = false }} {
 		if retry.Code(err) == "" || err == nil {

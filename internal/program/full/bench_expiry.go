@@ -28,10 +28,22 @@ func runBenchExpiry(ctx context.Context, e sdk.Endpoint, flags program.BenchExpi
 	if report == nil {
 		return adviseBench(err, "mayfly bench expiry --help")
 	}
-	report.Command = strings.Join(append([]string{"mayfly"}, os.Args[1:]...), " ")
+	report.Command = commandLine(os.Args[1:])
 	page := writeFile(flags.Page, "page", report.WritePage)
 	if flags.JSON {
 		return errors.Join(indented(t.Out, report), page, err)
 	}
 	return errors.Join(report.WriteText(t.Out), page, err)
+}
+
+// commandLine returns the command that reproduces a run. Arguments with spaces or quotes have quotes for a shell.
+func commandLine(args []string) string {
+	line := "mayfly"
+	for _, arg := range args {
+		if strings.ContainsAny(arg, " '\"$;&|") || arg == "" {
+			arg = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+		}
+		line += " " + arg
+	}
+	return line
 }
