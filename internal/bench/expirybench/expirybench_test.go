@@ -107,6 +107,9 @@ var methods = []string{"GetItem", "Scan", "Query of an index", "stream"}
 
 // A server without faults gets none, and each kind of readers has seen all of its items go.
 func TestExact(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds, and many times as long under the race detector")
+	}
 	t.Parallel()
 	r := measure(t, expirybench.Options{Endpoint: serve(t, mayfly.Options{}, nil), Name: "exact", Pending: []int{0, 500}}, false)
 	if len(r.Cases) != 4 || r.Cases[3].Pending != 500 || r.NoTTL != "" || len(r.LeftOut) > 0 || !r.Clock.Known || r.Clock.Own || !r.Endpoint.Local {
@@ -264,6 +267,9 @@ func TestNoLeaks(t *testing.T) {
 
 // A server that removes late shows expired items to all operations. They are gone at last.
 func TestLeaks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds, and many times as long under the race detector")
+	}
 	t.Parallel()
 	e := serve(t, mayfly.Options{Expiry: mayfly.ExpiryAWS, ExpiryDelay: "fixed:1s"}, nil)
 	r := measure(t, expirybench.Options{Endpoint: e, Only: []string{expirybench.PartVisibility}, Wait: 10 * time.Second}, false)
@@ -280,6 +286,9 @@ func TestLeaks(t *testing.T) {
 // An operation that sees an expired item for a while shows alone, and one that the endpoint refuses, or
 // that finds not even live items, is not offered.
 func TestLeakOfOne(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds, and many times as long under the race detector")
+	}
 	t.Parallel()
 	var mu sync.Mutex
 	live := map[string]any{}
@@ -323,6 +332,9 @@ func TestRenewals(t *testing.T) {
 
 // Each fault of renewals and of histories shows in the figure that is made for it.
 func TestFaultsOfWrites(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds, and many times as long under the race detector")
+	}
 	t.Parallel()
 	records := func(alter func(records []any) []any) func(*answer) {
 		return func(a *answer) {
@@ -417,6 +429,9 @@ func TestFaultsOfWrites(t *testing.T) {
 
 // Each fault of a server shows in the figure that is made for it.
 func TestFaults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds, and many times as long under the race detector")
+	}
 	t.Parallel()
 	var mu sync.Mutex
 	once := func(done *bool) bool { // reports whether this is the first call

@@ -44,7 +44,9 @@ func (l *looks) result(ahead time.Duration) Method {
 func (l *looks) repeat(ctx context.Context, pause time.Duration, look func(context.Context) error) error {
 	last := time.Now()
 	for {
-		if err := look(ctx); err != nil {
+		// a look that has begun ends, also after the wait: an item is not taken for one that stays because the
+		// machine had no time to look
+		if err := look(context.WithoutCancel(ctx)); err != nil {
 			if ctx.Err() != nil {
 				return nil
 			}
