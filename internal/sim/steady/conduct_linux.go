@@ -32,9 +32,18 @@ type thread struct {
 }
 
 // conduct lets a program run that stands before its first instruction, until it ends. Its exit code
-// is left to be fetched.
+// is left to be fetched. If it returns an error, it has killed the program.
 func conduct(leader int) error {
 	c := &conductor{leader: leader, ready: []thread{{leader, true}}, asleep: map[uint64][]int{}, living: map[int]bool{}, events: map[int]unix.WaitStatus{}}
+	err := c.run()
+	if err != nil {
+		unix.Kill(leader, unix.SIGKILL)
+		c.reap()
+	}
+	return err
+}
+
+func (c *conductor) run() error {
 	for {
 		if c.current == 0 && len(c.ready) > 0 {
 			next := c.ready[0]
@@ -47,6 +56,9 @@ func conduct(leader int) error {
 			}
 		}
 		ended, err := c.await()
+		if errors.Is(err, unix.ESRCH) { // the thread has just been killed, and the next wait returns that
+			continue
+		}
 		if ended || err != nil {
 			return err
 		}
@@ -210,19 +222,25 @@ func (c *conductor) futex(call call) error {
 // resume lets the current thread run to its next call of the system.
 func (c *conductor) resume(signal int) error {
 	err := unix.PtraceSyscall(c.current, signal)
-	if errors.Is(err, unix.ESRCH) { // it has just been killed, and the next wait returns that
+	if errors.Is(err, unix.ESRCH) { // as in run
 		return nil
 	}
 	return err
 }
 
-// end lets the current thread end the program, and fetches the ends of the other threads: before
-// that, the kernel does not report the end of the program.
+// end lets the current thread end the program.
 func (c *conductor) end() error {
 	delete(c.living, c.current)
 	if err := unix.PtraceDetach(c.current); err != nil && !errors.Is(err, unix.ESRCH) {
 		return err
 	}
+	c.reap()
+	return nil
+}
+
+// reap fetches the ends of all threads but the leader: before that, the kernel does not report the
+// end of the program.
+func (c *conductor) reap() {
 	for id := range c.living {
 		for {
 			var status unix.WaitStatus
@@ -232,5 +250,4 @@ func (c *conductor) end() error {
 			}
 		}
 	}
-	return nil
 }

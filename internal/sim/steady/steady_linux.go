@@ -37,10 +37,7 @@ func run(cmd *exec.Cmd, seed uint64) error {
 	if _, _, e := unix.RawSyscall(unix.SYS_PERSONALITY, noRandomAddresses, 0, 0); e != 0 {
 		return fmt.Errorf("%w: %w", ErrRefused, e)
 	}
-	if cmd.Env == nil {
-		cmd.Env = os.Environ()
-	}
-	cmd.Env = append(cmd.Env, "GOMAXPROCS=1", "GOGC=off")
+	cmd.Env = append(cmd.Environ(), "GOMAXPROCS=1", "GOGC=off")
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
@@ -51,16 +48,15 @@ func run(cmd *exec.Cmd, seed uint64) error {
 		}
 		return err
 	}
-	err := prepare(cmd.Process.Pid, seed)
-	if err == nil {
-		err = conduct(cmd.Process.Pid)
-	}
-	if err != nil {
+	if err := prepare(cmd.Process.Pid, seed); err != nil {
 		cmd.Process.Kill()
-	}
-	ended := cmd.Wait()
-	if err != nil {
+		cmd.Wait()
 		return fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	lost := conduct(cmd.Process.Pid)
+	ended := cmd.Wait()
+	if lost != nil {
+		return fmt.Errorf("the control of the program was lost: %w", lost)
 	}
 	return ended
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
+	"github.com/mayflydb/mayfly/internal/clock"
 	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
@@ -56,7 +57,9 @@ func (r *reading) page(ctx context.Context, iterator *string, limit int) (record
 		if call.Err() == nil {
 			r.stalls.note(r.shard, err)
 		}
-		r.limited = r.limited || err != nil && retry.Classify(err) == retry.Throttled
+		if err != nil && retry.Classify(err) == retry.Throttled {
+			r.throttled = clock.Stopwatch()
+		}
 		return err
 	})
 	switch {

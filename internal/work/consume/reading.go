@@ -24,10 +24,13 @@ const (
 // polling is the policy of calls to a server that answers at once if there is no record.
 var polling = retry.Policy{First: 10 * time.Millisecond, Most: time.Second}
 
-// throttledEach is the shortest time between two calls for a shard once the endpoint has throttled
-// one, unless the page before was full. Amazon allows five calls a second for each shard; each refused
-// one costs a pause, and the pauses grow while records wait.
-const throttledEach = 250 * time.Millisecond
+// throttledEach is the shortest time between two calls for a shard for throttledFor after the endpoint
+// has throttled one, unless the page before was full. Amazon allows five calls a second for each shard;
+// each refused one costs a pause, and the pauses grow while records wait.
+const (
+	throttledEach = 250 * time.Millisecond
+	throttledFor  = 5 * time.Minute
+)
 
 // checkpointEnd is the checkpoint of a finished shard.
 const checkpointEnd = "end"
@@ -37,22 +40,22 @@ const checkpointEnd = "end"
 type reading struct {
 	*Consumer
 	*window
-	arn      string
-	shard    string
-	lease    *lease.Lease
-	leases   *lease.Leases
-	progress Progress
-	log      *slog.Logger
-	first    string        // sequence number at which the shard begins; "": unknown
-	latest   *string       // start without a checkpoint; nil: the oldest record
-	since    time.Time     // earlier records are skipped; zero: none
-	leave    chan struct{} // closed when another worker is to get the shard; nil: never
-	gap      gap
-	limited  bool // the endpoint has throttled a call
-	noteLoss func(context.Context) error
-	stalls   *stalls
-	open     *atomic.Int64 // number of unfinished shards of the stream
-	stop     context.CancelCauseFunc
+	arn       string
+	shard     string
+	lease     *lease.Lease
+	leases    *lease.Leases
+	progress  Progress
+	log       *slog.Logger
+	first     string        // sequence number at which the shard begins; "": unknown
+	latest    *string       // start without a checkpoint; nil: the oldest record
+	since     time.Time     // earlier records are skipped; zero: none
+	leave     chan struct{} // closed when another worker is to get the shard; nil: never
+	gap       gap
+	throttled func() time.Duration // since the endpoint has throttled a call; nil: never
+	noteLoss  func(context.Context) error
+	stalls    *stalls
+	open      *atomic.Int64 // number of unfinished shards of the stream
+	stop      context.CancelCauseFunc
 }
 
 var (
@@ -156,7 +159,7 @@ func (r *reading) read(ctx context.Context) error {
 		case !held && iterator != nil:
 			r.pause(ctx, pauses)
 		}
-		if r.limited && err == nil && iterator != nil && len(page) < min(room, pageMax) {
+		if r.throttled != nil && r.throttled() < throttledFor && err == nil && iterator != nil && len(page) < min(room, pageMax) {
 			r.rest(ctx, throttledEach-asked())
 		}
 		if err == nil {
