@@ -93,8 +93,10 @@ func TestSameAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !report.Exact {
-				t.Log("this machine does not let a process be controlled")
-				return
+				if os.Getenv("FULL_TESTS") == "1" {
+					t.Fatal("the episode was not run under control")
+				}
+				t.Skip("this machine does not let a process be controlled")
 			}
 		}
 		if traces[0] != traces[1] {
