@@ -105,8 +105,11 @@ func (o *GuardOutcome) Price(plan *GuardSize, l GuardLoad, p *Prices) {
 
 // Useful returns how many of the workers can have a share.
 func (s *GuardSize) Useful() int {
-	if s.Strategy == guardIndex {
+	switch s.Strategy {
+	case guardIndex, guardScan:
 		return min(s.Workers, leasesMost)
+	case guardStream, guardSchedule:
+		return min(s.Workers, partitionsMost)
 	}
 	return s.Workers
 }
