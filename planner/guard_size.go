@@ -260,7 +260,7 @@ func (s *sizing) store(bytes float64) {
 func (s *sizing) index() {
 	entry := s.l.KeyBytes + entryText
 	// an entry's writes, two for each renewal, and its delete
-	units := s.l.Expirations * WriteUnits(entry, false) * (2 + 2*s.l.Renewals)
+	units := s.l.Expirations * s.l.EntryUnits() * (2 + 2*s.l.Renewals)
 	shards := shardsFor(units, 0)
 	// The sweeps of all shards have that many leases, and a worker has whole ones: of 23 workers, nine
 	// have two of the 32, and hence twice as much to do. Fewer shards are made a multiple of the workers.
