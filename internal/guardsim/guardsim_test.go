@@ -57,12 +57,16 @@ func near(t *testing.T, what string, got, least, most float64) {
 // TestUndisturbed: without a fault the simulation has the plan's figures.
 func TestUndisturbed(t *testing.T) {
 	t.Parallel()
-	for _, strategy := range Strategies {
-		t.Run(strategy, func(t *testing.T) {
+	for _, c := range []struct {
+		name, strategy string
+		item, key      int
+	}{{"stream", "stream", 0, 0}, {"index", "index", 0, 0}, {"index of long keys", "index", 2000, 1500}} { // whose entries take two units
+		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			load := planner.GuardLoad{Expirations: 100, Workers: 2, Lease: 2 * time.Second, Strategy: strategy}
+			load := planner.GuardLoad{Items: 1e8, Expirations: 100, Workers: 2, Lease: 2 * time.Second, Strategy: c.strategy, ItemBytes: c.item, KeyBytes: c.key}
 			got := simulate(t, load, Options{For: 10 * time.Second})
-			plan, err := planner.SizeGuard(planner.GuardLoad{Items: 1e8, Expirations: 100 * float64(*long), Workers: 2, Lease: 2 * time.Second, Strategy: strategy}, planner.Default())
+			load.Expirations *= float64(*long)
+			plan, err := planner.SizeGuard(load, planner.Default())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -162,6 +166,8 @@ func TestBottleneck(t *testing.T) {
 			got := simulate(t, planner.GuardLoad{Expirations: 100, Workers: 2, Lease: 2 * time.Second, Strategy: c.strategy}, Options{For: 10 * time.Second, limits: c.limits})
 			if first := got.First(); first.Name != c.want || !first.Reached() {
 				t.Errorf("the first bottleneck is %+v, not %s", first, c.want)
+			} else if c.limits.indexWrites > 0 && first.Refused == 0 {
+				t.Errorf("an index without units left has refused no removal: %+v", first)
 			}
 		})
 	}
@@ -181,11 +187,24 @@ func TestOptions(t *testing.T) {
 	}{
 		{"Strategy", Options{}, 4}, {"Share", Options{Share: 2}, 1}, {"For", Options{For: time.Millisecond}, 1}, {"For", Options{Share: 1, For: time.Hour}, 1},
 		{"Lose", Options{Lose: 0.95}, 1}, {"Lose", Options{Lose: 0.1, Share: 0.04}, 1}, {"Lose", Options{Lose: 0.5, Share: 0.06}, 1},
-		{"For", Options{Reshard: true, For: 2 * time.Minute}, 1}, {"Throttle", Options{Throttle: 7}, 1}, {"Pause", Options{Pause: -1}, 1},
+		{"For", Options{Reshard: true, For: 2 * time.Minute}, 1}, {"For", Options{For: 790 * time.Second}, 2}, // with what users write
+		{"Throttle", Options{Throttle: 7}, 1}, {"Pause", Options{Pause: -1}, 1},
 	} {
 		c.o.Load, c.o.Plan = p.Load, &p.Options[c.plan]
 		if _, err := Run(t.Context(), c.o); err == nil || !strings.Contains(err.Error(), strings.ToLower(c.option)+": ") {
 			t.Errorf("%+v: the error is %v", c.o, err)
+		}
+	}
+	for want, load := range map[string]planner.GuardLoad{
+		"share: 200 workers are more than the 100": {Items: 1e8, Expirations: 10, Workers: 200},
+		"shards are more than the 2000":            {Items: 1e12, Expirations: 10, Workers: 2},
+	} {
+		p, err := planner.SizeGuard(load, planner.Default())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Run(t.Context(), Options{Load: p.Load, Plan: &p.Options[1], Share: 1}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, not %s", err, want)
 		}
 	}
 }
