@@ -119,7 +119,7 @@ func ExampleSizeGuard() {
 	for _, o := range plan.Options {
 		fmt.Println(o.Strategy, o.Fits, o.Workers, "workers", o.IndexShards, "shards")
 	}
-	// Output: index true 2 workers 3 shards
+	// Output: index true 2 workers 4 shards
 }
 
 // Autoscaling and alarms of a table at Amazon, as a CloudFormation template, as resources of

@@ -57,7 +57,7 @@ type GuardSize struct {
 	Notes    []string `json:"notes,omitempty"` // conditions under which it does
 
 	Workers      int           `json:"workers"`
-	Busy         float64       `json:"busy"`                   // share of a worker's speed that is used, 0 to 1
+	Busy         float64       `json:"busy"`                   // share of a worker's speed that is used, 0 to 1; of index the busiest one's
 	Partitions   int           `json:"partitions,omitempty"`   // of mayfly.deadlines
 	IndexShards  int           `json:"index_shards,omitempty"` // partition keys of the index
 	StreamShards int           `json:"stream_shards,omitempty"`

@@ -22,7 +22,8 @@ type GuardOutcome struct {
 	Fleet    int    `json:"fleet"` // its workers
 	// the simulated part of the fleet
 	Workers      int           `json:"workers"`
-	Useful       int           `json:"useful"` // of the fleet's workers, those that can have a share
+	Died         int           `json:"died,omitempty"` // of them
+	Useful       int           `json:"useful"`         // of the fleet's workers, those that can have a share
 	Partitions   int           `json:"partitions,omitempty"`
 	IndexShards  int           `json:"index_shards,omitempty"`
 	StreamShards int           `json:"stream_shards,omitempty"`
@@ -105,11 +106,17 @@ func (o *GuardOutcome) Price(plan *GuardSize, l GuardLoad, p *Prices) {
 
 // Useful returns how many of the workers can have a share.
 func (s *GuardSize) Useful() int {
-	if s.Strategy == guardIndex {
+	switch s.Strategy {
+	case guardIndex, guardScan:
 		return min(s.Workers, leasesMost)
+	case guardStream, guardSchedule:
+		return min(s.Workers, partitionsMost)
 	}
 	return s.Workers
 }
+
+// EntryUnits returns the write units of an entry of an index of deadlines.
+func (l GuardLoad) EntryUnits() float64 { return WriteUnits(l.KeyBytes+entryText, false) }
 
 // TablePartitions returns how many partitions the table itself has for a load.
 func (l GuardLoad) TablePartitions() int {
@@ -126,6 +133,12 @@ func (o *GuardOutcome) WriteText(out io.Writer, plan *GuardSize) error {
 	idle := ""
 	if o.Useful < o.Fleet {
 		idle = fmt.Sprintf(" (%d more have no share)", o.Fleet-o.Useful)
+	}
+	switch {
+	case o.Died == 1:
+		idle += ", one of which dies"
+	case o.Died > 1:
+		idle += fmt.Sprintf(", %d of which die", o.Died)
 	}
 	fmt.Fprintf(&b, "%s: simulated are %d of %d workers%s, %s, and %s expirations in %s\n\n", o.Strategy, o.Workers, o.Useful, idle, shares, number(float64(o.Due)), short(o.For))
 	p50, p99 := plan.P50, plan.P99

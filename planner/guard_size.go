@@ -103,20 +103,30 @@ func (l *GuardLoad) most() float64 {
 	return math.Min(busy, (l.Late.Seconds()-l.spread(0.99, busy))/0.99)
 }
 
+// evenly returns the part of the load that each of some workers has, if it can be divided at will.
+func evenly(workers int) float64 { return 1 / float64(workers) }
+
 // fleet sets the number of workers, unless the load has one: at least some, enough for the load, and enough for all of it
-// when one has died.
-func (s *sizing) fleet(most, least int) {
+// when one has died. part returns the part of the load that the busiest of some workers has.
+func (s *sizing) fleet(most, least int, part func(workers int) float64) {
 	load := s.l.Expirations * s.perRemoval
 	if s.l.Workers > 0 {
-		s.Workers, s.Busy = s.l.Workers, load/float64(min(s.l.Workers, most))
+		s.Workers, s.Busy = s.l.Workers, load*part(min(s.l.Workers, most))
 		s.complain(s.Busy > 0.95, "the work takes %s of each worker", percent(s.Busy))
 		s.complain(s.Workers < least, "it takes %s workers", number(float64(least)))
 		s.note(s.Workers > most, "the strategy has shares for %s workers, so %s of %s idle", number(float64(most)), number(float64(s.Workers-most)), number(float64(s.Workers)))
 		return
 	}
 	s.Workers = max(int(math.Ceil(load/s.l.most()-1e-9)), int(math.Ceil(load/0.95-1e-9))+1, least)
+	for s.Workers < most && (load*part(s.Workers) > s.l.most()+1e-9 || load*part(s.Workers-1) > 0.95+1e-9) {
+		s.Workers++
+	}
 	s.complain(s.Workers > most, "it takes %s workers; the strategy has shares for %s", number(float64(s.Workers)), number(float64(most)))
-	s.Busy = load / float64(s.Workers)
+	s.Busy = load * part(s.Workers)
+	if lost := load * part(s.Workers-1); s.Workers <= most {
+		s.complain(lost > 1, "when a worker has died, the work takes %s of the one that has its share", percent(lost))
+		s.note(lost > 0.95+1e-9 && lost <= 1, "when a worker has died, the work takes %s of the one that has its share", percent(lost))
+	}
 }
 
 func (s *sizing) lateness() {
@@ -221,14 +231,12 @@ func (s *sizing) local() {
 func (s *sizing) stream() {
 	records := s.follow()
 	s.perRemoval += records / s.l.Expirations / recordsPerS
-	s.fleet(partitionsMost, 2)
+	s.fleet(partitionsMost, 2, evenly)
 	// each deadline is put and deleted, perhaps with all others of its minute
 	rows, row := 2*s.written, float64(rowBytes+4*s.l.KeyBytes/3)
 	keys := math.Ceil(rows / (partitionWrites * fill) / keysPerMinute)
-	s.Partitions = power(math.Max(keys, math.Max(partitionsLeast, float64(s.Workers*partsPerWorker))))
-	if s.Partitions > partitionsMost && s.Workers <= partitionsMost {
-		s.Partitions = partitionsMost
-	}
+	divided := min(max(partitionsLeast, s.Useful()*partsPerWorker), partitionsMost)
+	s.Partitions = power(math.Max(keys, float64(divided)))
 	s.complain(s.Partitions > partitionsMost, "it takes %s partitions; the most are %s", number(float64(s.Partitions)), number(partitionsMost))
 	n, shards := float64(s.Partitions), float64(s.StreamShards)
 	s.KeyWrites = rows / (n * keysPerMinute)
@@ -238,7 +246,7 @@ func (s *sizing) stream() {
 	s.leases(records, shards*shardDays, n)
 	lease := s.Lease.Seconds()
 	s.ReadUnits += n/(polls*lease)*(1+math.Min(keysPerMinute, s.l.Expirations*60/n)) + s.l.Expirations*row/readBlock
-	s.Armed = s.l.Expirations / float64(s.Workers) * (polls*lease + aheadSeconds)
+	s.Armed = s.l.Expirations / float64(s.Useful()) * (polls*lease + aheadSeconds)
 	s.store(row)
 	s.note(rows > tableUnits, "mayfly.deadlines takes %s write units a second; raise its quota of %s", number(rows), number(tableUnits))
 	s.scanned(scannedPerS, true)
@@ -250,18 +258,23 @@ func (s *sizing) store(bytes float64) {
 }
 
 func (s *sizing) index() {
-	s.fleet(leasesMost, 2)
 	entry := s.l.KeyBytes + entryText
 	// an entry's writes, two for each renewal, and its delete
-	units := s.l.Expirations * WriteUnits(entry, false) * (2 + 2*s.l.Renewals)
-	s.IndexShards = max(shardsFor(units, 0), s.Workers)
+	units := s.l.Expirations * s.l.EntryUnits() * (2 + 2*s.l.Renewals)
+	shards := shardsFor(units, 0)
+	// The sweeps of all shards have that many leases, and a worker has whole ones: of 23 workers, nine
+	// have two of the 32, and hence twice as much to do. Fewer shards are made a multiple of the workers.
+	leases := func(workers int) int { return min(each(shards, workers)*workers, leasesMost) }
+	part := func(workers int) float64 { return float64(each(leases(workers), workers)) / float64(leases(workers)) }
+	s.fleet(leasesMost, 2, part)
+	s.IndexShards = max(shards, leases(s.Useful()), s.Workers)
 	s.complain(s.IndexShards > indexShardsMost, "it takes %s shards; the most are %s", number(float64(s.IndexShards)), number(indexShardsMost))
 	s.KeyWrites = units / float64(s.IndexShards)
 	s.WriteUnits += units
 	s.ReadUnits += auditUnitsPerS + float64(s.IndexShards)/s.l.Period.Seconds()/2 + s.l.Expirations*2*pages(entry)
 	s.StreamShards = 0
 	s.leases(0, math.Min(leasesMost, float64(s.IndexShards)))
-	s.Armed = s.l.Expirations / float64(s.Useful()) * 2 * s.l.Period.Seconds()
+	s.Armed = s.l.Expirations * part(s.Useful()) * 2 * s.l.Period.Seconds()
 	lives := s.l.Items / s.l.Expirations
 	s.note(lives < 2*s.l.Period.Seconds(), "an item lives for some %s; one that is written less than %v before its deadline is late by up to that time", about(seconds(lives)), short(s.l.Period))
 	s.note(units > tableUnits, "the index takes %s write units a second; raise its quota of %s", number(units), number(tableUnits))
@@ -270,7 +283,7 @@ func (s *sizing) index() {
 
 func (s *sizing) schedule() {
 	s.perRemoval = s.follow() / s.l.Expirations / recordsPerS
-	s.fleet(partitionsMost, 2)
+	s.fleet(partitionsMost, 2, evenly)
 	s.complain(s.l.Expirations > schedulerPerS*fill, "the plan is for %[2]s firings a second, of the Scheduler's quota of %[1]s, which can be raised", number(schedulerPerS), number(schedulerPerS*fill))
 	s.complain(s.l.Items > schedulesMax, "%s schedules are pending; the quota of %s can be raised", number(s.l.Items), number(schedulesMax))
 	s.list()
@@ -285,7 +298,7 @@ func (s *sizing) scan() {
 	s.perRemoval += perS / localScannedPerS / s.l.Expirations
 	// a pass arms the deadlines until the next one finds the item again
 	ahead := s.l.Expirations * 2 * pass
-	s.fleet(leasesMost, max(int(math.Ceil(ahead/(armedMax-scanRoom))), 2))
+	s.fleet(leasesMost, max(int(math.Ceil(ahead/(armedMax-scanRoom))), 2), evenly)
 	units, workers := perS*pages(s.l.ItemBytes), float64(s.Workers)
 	s.ReadUnits += units
 	s.MaxRCU = math.Ceil(units)
@@ -296,6 +309,9 @@ func (s *sizing) scan() {
 	s.complain(lives < pass, "an item lives for some %s, and a pass of %s finds it late", about(seconds(lives)), short(s.Pass))
 	s.FirstScan, s.FirstScanUSD = s.Pass, s.l.Items/1e6*pages(s.l.ItemBytes)*s.p.OnDemand.Read
 }
+
+// each returns how many of some shares a worker has at most.
+func each(shares, workers int) int { return (shares + workers - 1) / workers }
 
 // power returns the smallest power of two that is at least v.
 func power(v float64) int {

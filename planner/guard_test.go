@@ -120,6 +120,21 @@ func TestGuardSizeOfWorkers(t *testing.T) {
 	if o := sized(t, many).Options[2]; !o.Fits || o.Useful() != 32 || math.Abs(o.Busy-1e5/6400/32) > 1e-9 || !strings.Contains(strings.Join(o.Notes, " "), "18 of 50 idle") {
 		t.Errorf("50 workers of the index: %+v", o)
 	}
+	// nine of 23 workers have two of the index's 32 leases
+	some := l
+	some.Workers = 23
+	if o := sized(t, some).Options[2]; o.Fits || math.Abs(o.Busy-1e5/6400*2/32) > 1e-9 {
+		t.Errorf("23 workers of the index: %+v", o)
+	}
+	if o := sized(t, l).Options[2]; o.Workers != 32 || !o.Fits || !strings.Contains(strings.Join(o.Notes, " "), "97.7 % of the one") {
+		t.Errorf("the index's workers: %+v", o)
+	}
+	// a stream has shares for 256
+	crowd := l
+	crowd.Workers = 400
+	if o := sized(t, crowd).Options[1]; o.Useful() != 256 || o.Partitions != 256 || o.Armed < 1e5/256*aheadSeconds || strings.Contains(strings.Join(o.Why, " "), "partitions") {
+		t.Errorf("400 workers of the stream: %+v", o)
+	}
 }
 
 func TestGuardLoadsRefused(t *testing.T) {

@@ -33,14 +33,14 @@ type Options struct {
 	Plan   *planner.GuardSize // of Load, with the strategy stream or index
 	Prices *planner.Prices    // Default: planner.Default
 	// Share is the part of the fleet that is simulated, above 0 and up to 1. Default: two workers,
-	// or three if some are lost
+	// or, if some are lost, the fewest from three on of which about that part can be lost
 	Share float64
 	For   time.Duration // window of the deadlines that are measured. Default: 20 s. Range: 1 s to an hour
 	Seed  uint64
 	Whole bool // deadlines are whole seconds, so many are due together
 
 	Lose     float64       // part of the workers that die after a third of the window
-	Pause    time.Duration // the first worker does nothing for so long, after a third of the window
+	Pause    time.Duration // the first worker's requests stand still for so long, after a third of the window; its timers go on
 	Reshard  bool          // each shard splits after a third of the window
 	Throttle float64       // part of the table's partitions that take a tenth of their units in the middle third of the window
 
@@ -52,7 +52,8 @@ type Options struct {
 
 // limits of the endpoint: Amazon's, unless a test sets others.
 type limits struct {
-	partitionWrites        float64 // units a second of a partition of the table or the index
+	partitionWrites        float64 // units a second of a partition of the table
+	indexWrites            float64 // the same, of the index
 	keyWrites, keyReads    float64 // units a second of a partition key of guard's own tables
 	shardBytes, shardCalls float64 // a second of a shard of the stream
 	listings               float64 // DescribeStream calls a second of an account
@@ -66,7 +67,7 @@ func (l limits) withDefaults() limits {
 		of    *float64
 		value float64
 	}{
-		{&l.partitionWrites, 1000}, {&l.keyWrites, 1000}, {&l.keyReads, 3000}, {&l.shardBytes, 2e6}, {&l.shardCalls, 5}, {&l.listings, 10},
+		{&l.partitionWrites, 1000}, {&l.indexWrites, 1000}, {&l.keyWrites, 1000}, {&l.keyReads, 3000}, {&l.shardBytes, 2e6}, {&l.shardCalls, 5}, {&l.listings, 10},
 		{&l.removals, speeds.Removals}, {&l.records, speeds.Records}, {&l.memory, 2e9},
 	} {
 		if *f.of == 0 {
@@ -80,19 +81,58 @@ func (l limits) withDefaults() limits {
 // which does not exist here, and with the strategy schedule EventBridge Scheduler removes the items.
 var Strategies = []string{"stream", "index"}
 
-// simulatedMost is the largest number of expirations of a run: some 20 minutes of two cores.
-const simulatedMost = 5_000_000
+// A run has at most so many items, some 20 minutes of two cores; workers; and shards of the stream or
+// the index.
+const (
+	simulatedMost = 5_000_000
+	workersMost   = 100
+	shardsMost    = 2_000
+)
 
 // share returns the number of workers that are simulated.
 func (o Options) share() int {
 	n := 2
 	if o.Lose > 0 {
-		n = 3
+		for n = 3; n < 10 && o.far(n); n++ {
+		}
 	}
 	if o.Share > 0 {
 		n = int(math.Round(o.Share * float64(o.Plan.Useful())))
 	}
 	return min(max(n, 1), o.Plan.Useful())
+}
+
+// far reports whether the dying workers of n would be far from the part that Lose is.
+func (o Options) far(n int) bool {
+	return math.Abs(math.Round(o.Lose*float64(n))/float64(n)-o.Lose) > 0.05
+}
+
+// faulty reports whether there is a fault.
+func (o Options) faulty() bool { return o.Lose > 0 || o.Pause > 0 || o.Reshard || o.Throttle > 0 }
+
+// lead is how long before its deadline an item is written: longer than the time to the next poll.
+func (o Options) lead() time.Duration {
+	if o.Plan.Strategy == "index" {
+		return 4*o.Load.Period + 2*time.Second
+	}
+	return o.Plan.Lease + o.Plan.Lease/4 + 12*time.Second
+}
+
+// runIn is how long before the window removals begin, since their rows are deleted later:
+// guard/internal/stream.
+func (o Options) runIn() time.Duration {
+	if o.Plan.Strategy == "index" {
+		return 0
+	}
+	return min(10*time.Second, o.Plan.Lease/2) + 2*time.Second
+}
+
+// shards returns how many shards the stream and the index of the whole fleet have.
+func (o Options) shards() (stream, index int) {
+	if stream = o.Plan.StreamShards; stream == 0 { // the plan of the index has none
+		stream = o.Load.TablePartitions()
+	}
+	return stream, o.Plan.IndexShards
 }
 
 func (o Options) withDefaults() (Options, error) {
@@ -103,16 +143,23 @@ func (o Options) withDefaults() (Options, error) {
 		o.Prices = planner.Default()
 	}
 	o.limits = o.limits.withDefaults()
-	simulated := o.Load.Expirations * float64(o.share()) / float64(o.Plan.Useful()) * o.For.Seconds()
+	share := float64(o.share()) / float64(o.Plan.Useful())
+	window := o.For + o.runIn()
+	simulated := o.Load.Expirations * share * (window + min(window, o.lead())).Seconds()
+	stream, index := o.shards()
+	shards := float64(max(stream, index)) * share
 	var all option.Complaints
 	all.AddIf(!slices.Contains(Strategies, o.Plan.Strategy), "strategy", "%q cannot be simulated; use %s", o.Plan.Strategy, strings.Join(Strategies, " or "))
 	all.AddIf(!(o.Share >= 0 && o.Share <= 1), "share", "%v is not between 0 and 1", o.Share)
 	all.AddIf(o.For < time.Second || o.For > time.Hour, "for", "%v is not between 1s and 1h", o.For)
 	all.AddIf(!(o.Lose >= 0 && o.Lose <= 0.9), "lose", "%v is not between 0 and 0.9", o.Lose)
-	all.AddIf(o.Lose > 0 && (o.lost() == 0 || o.lost() == o.share()), "lose", "%v of %d simulated workers are %d; use a larger share", o.Lose, o.share(), o.lost())
+	all.AddIf(o.Lose > 0 && (o.lost() == 0 || o.lost() == o.share() || o.far(o.share())), "lose", "%.3g of %d simulated workers would be %d; use a larger share, or another part", o.Lose, o.share(), o.lost())
+	all.AddIf(o.share() > workersMost, "share", "%d workers are more than the %d that can be simulated; use a smaller share", o.share(), workersMost)
+	all.AddIf(shards > shardsMost, "share", "%.0f shards are more than the %d that can be simulated; use a smaller share, or fewer items", shards, shardsMost)
+	all.AddIf(o.Reshard && o.Plan.Strategy == "stream" && o.For < 2*o.lead(), "for", "%v is too short for a split: most deadlines would be known before it; use %v or more", o.For, 2*o.lead())
 	all.AddIf(!(o.Throttle >= 0 && o.Throttle <= 1), "throttle", "%v is not between 0 and 1", o.Throttle)
 	all.AddIf(o.Pause < 0 || o.Pause > time.Hour, "pause", "%v is not between 0s and 1h", o.Pause)
-	all.AddIf(simulated > simulatedMost, "for", "%.0f expirations in %v are more than %d; use a smaller share or a shorter time", simulated, o.For, simulatedMost)
+	all.AddIf(simulated > simulatedMost, "for", "%.0f items that are due or written in %v are more than %d; use a smaller share or a shorter time", simulated, o.For, simulatedMost)
 	if err := all.Err(""); err != nil {
 		return o, &UsageError{err}
 	}

@@ -29,9 +29,6 @@ type items struct {
 func newItems(first time.Time, rate float64, window, lead time.Duration, whole bool) *items {
 	x := &items{first: first, rate: rate, lead: lead, whole: whole, due: int(rate * window.Seconds()), gap: max(lead-window, 0)}
 	x.count = x.due + int(rate*min(window, lead).Seconds())
-	if x.gap == 0 {
-		x.count = x.due + int(rate*lead.Seconds())
-	}
 	x.removed = make([]uint64, (x.count+63)/64)
 	return x
 }

@@ -201,14 +201,13 @@ func (s *simulation) writeRecord(b *strings.Builder, r record, n int) {
 // stream.
 func (s *simulation) write(now time.Time) {
 	ms := now.UnixMilli()
-
 	for ; s.written < s.items.count && s.items.made(s.written) <= ms; s.written++ {
 		at := s.table.of(s.written)
 		at.records = append(at.records, record(s.written))
 		at.writes.force(now, s.units, s.measures())
 		if s.index != nil {
-			s.index[s.written%len(s.index)].force(now, 1, s.measures())
-			s.count(&s.indexWrites, 1)
+			s.index[s.written%len(s.index)].force(now, s.entry, s.measures())
+			s.count(&s.indexWrites, s.entry)
 		}
 	}
 }

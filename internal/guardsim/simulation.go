@@ -27,6 +27,7 @@ type simulation struct {
 	share      float64 // of the fleet
 	partitions int     // of mayfly.deadlines
 	units      float64 // write units of an item
+	entry      float64 // of its entry in the index
 	due        int     // items whose deadlines are in the window or before it
 	saves      float64 // what the checkpoint of a shard counts as: see [simulation.own]
 	store      dynamodb.HTTPClient
@@ -62,7 +63,7 @@ const recoveredLate = 2 * time.Second
 
 func newSimulation(o Options) *simulation {
 	n := o.share()
-	return &simulation{o: o, workers: make([]*worker, n), share: float64(n) / float64(o.Plan.Useful()), units: planner.WriteUnits(o.Load.ItemBytes, false), keys: map[string]*meter{}}
+	return &simulation{o: o, workers: make([]*worker, n), share: float64(n) / float64(o.Plan.Useful()), units: planner.WriteUnits(o.Load.ItemBytes, false), entry: o.Load.EntryUnits(), keys: map[string]*meter{}}
 }
 
 // now is the time in the bubble.
@@ -99,15 +100,7 @@ func (s *simulation) prepare() (*mayfly.DB, error) {
 	s.store = db.DynamoDB().Options().HTTPClient
 	lease := s.o.Plan.Lease
 	settle := 4*lease + 20*time.Second // until each worker has its share
-	lead := lease + lease/4 + 12*time.Second
-	if s.o.Plan.Strategy == "index" {
-		lead = 4*s.o.Load.Period + 2*time.Second
-	}
-	// removals begin before the window, since their rows are deleted later: guard/internal/stream
-	runIn := min(10*time.Second, lease/2) + 2*time.Second
-	if s.o.Plan.Strategy == "index" {
-		runIn = 0
-	}
+	lead, runIn := s.o.lead(), s.o.runIn()
 	s.begin = s.start.Add(settle + lead + runIn).Truncate(time.Second)
 	s.settled, s.end = s.start.Add(settle), s.begin.Add(s.o.For)
 	rate := s.o.Load.Expirations * s.share
@@ -118,10 +111,7 @@ func (s *simulation) prepare() (*mayfly.DB, error) {
 		s.latest[i] = -1
 	}
 	l := s.o.limits
-	shards := s.o.Plan.StreamShards
-	if shards == 0 { // the plan of the index has none
-		shards = s.o.Load.TablePartitions()
-	}
+	shards, indexShards := s.o.shards()
 	roots, factor := scaled(shards, s.share)
 	pace := func(shards int) float64 { return max(0.05, 0.002*float64(shards)) } // seconds: internal/work/consume
 	s.saves = pace(roots) / pace(shards)
@@ -136,9 +126,9 @@ func (s *simulation) prepare() (*mayfly.DB, error) {
 	s.listings = newMeter(l.listings*max(s.share, 0.2), s.start)
 	s.leaseKey = l.keyReads * s.share * s.share
 	if s.o.Plan.Strategy == "index" {
-		n, factor := scaled(s.o.Plan.IndexShards, s.share)
+		n, factor := scaled(indexShards, s.share)
 		for range n {
-			s.index = append(s.index, newMeter(l.partitionWrites*factor, s.start))
+			s.index = append(s.index, newMeter(l.indexWrites*factor, s.start))
 		}
 	} else {
 		s.partitions = 1 << bits.Len(uint(math.Ceil(float64(s.o.Plan.Partitions)*s.share))-1)
@@ -264,7 +254,11 @@ type fault struct {
 
 // faults returns the faults by time: at a third of the window, and at the second one.
 func (s *simulation) faults() (all []fault) {
+	if !s.o.faulty() {
+		return nil
+	}
 	third := s.begin.Add(s.o.For / 3)
+	var slow []*shard
 	add := func(at time.Time, happen func()) { all = append(all, fault{at, happen}) }
 	add(third, func() {
 		s.mu.Lock()
@@ -283,23 +277,22 @@ func (s *simulation) faults() (all []fault) {
 				s.table.split(at)
 			}
 		}
-		s.throttle(0.1)
+		open := s.table.open()
+		slow = open[:int(math.Ceil(s.o.Throttle*float64(len(open))))]
+		s.throttle(slow, 0.1)
 	})
 	add(s.begin.Add(s.o.For*2/3), func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.throttle(10)
+		s.throttle(slow, 10)
 	})
 	return all
 }
 
-// throttle multiplies the units of a part of the partitions.
-func (s *simulation) throttle(by float64) {
-	if s.o.Throttle == 0 {
-		return
-	}
+// throttle multiplies the units of some partitions.
+func (s *simulation) throttle(some []*shard, by float64) {
 	now := s.now()
-	for _, at := range s.table.all[:int(math.Ceil(s.o.Throttle*float64(len(s.table.roots))))] {
+	for _, at := range some {
 		at.writes.refill(now)
 		at.writes.rate *= by
 		at.writes.have = min(at.writes.have, at.writes.rate)
@@ -348,7 +341,7 @@ func quantile(sorted []time.Duration, q float64) time.Duration {
 func (s *simulation) outcome() *planner.GuardOutcome {
 	span, whole := s.o.For.Seconds(), 1/s.share
 	o := &planner.GuardOutcome{
-		Strategy: s.o.Plan.Strategy, Fleet: s.o.Plan.Workers, Useful: s.o.Plan.Useful(), Workers: len(s.workers), Partitions: s.partitions, IndexShards: len(s.index), StreamShards: len(s.table.roots),
+		Strategy: s.o.Plan.Strategy, Fleet: s.o.Plan.Workers, Useful: s.o.Plan.Useful(), Workers: len(s.workers), Died: s.o.lost(), Partitions: s.partitions, IndexShards: len(s.index), StreamShards: len(s.table.roots),
 		For: s.o.For, Whole: s.o.Whole, Due: s.due - s.items.from(s.begin.UnixMilli()), Early: s.early, Lost: s.items.left(), Again: s.again, Recovered: s.recovered,
 	}
 	var late []time.Duration

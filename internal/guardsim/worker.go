@@ -80,7 +80,8 @@ func (w *worker) isDead() bool {
 	return w.mu.dead
 }
 
-// pause lets the worker do nothing for a while, as a machine that stops does.
+// pause lets the worker's requests stand still for a while. Its timers go on, and answers arrive: so it
+// is a worker that cannot get through to the endpoint, rather than a machine that stops.
 func (w *worker) pause(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -168,7 +169,8 @@ func (w *worker) compute(ctx context.Context, cost time.Duration) error {
 }
 
 // travel waits for half a round trip. Its distribution is lognormal, as measured ones nearly are: the
-// mean is the round trip of the load, and one of a hundred takes two and a half times as long.
+// mean is half the round trip of the load, and one of a hundred takes two and a half times as long. Of
+// the round trips, sums of two, one of a hundred takes some twice as long.
 func (w *worker) travel(ctx context.Context) error {
 	const sigma, mean = 0.45, 0.9
 	w.mu.Lock()

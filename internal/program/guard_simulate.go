@@ -24,12 +24,12 @@ type SimulateFlags struct {
 	Period    span     `help:"How often guard queries an index." default:"5s" placeholder:"TIME"`
 	RoundTrip span     `help:"Mean time from a request to the endpoint's answer. One of a hundred takes twice as long." default:"10ms" placeholder:"TIME"`
 	For       span     `help:"Time whose deadlines are measured, in virtual time." default:"20s" placeholder:"TIME"`
-	Share     fraction `help:"Part of the fleet that is simulated, such as 1/10. Default: two workers, or three with --lose." placeholder:"PART"`
+	Share     fraction `help:"Part of the fleet that is simulated, such as 1/10. Default: two workers, or three to ten with --lose." placeholder:"PART"`
 	Whole     bool     `name:"whole-seconds" help:"Deadlines are whole seconds, so that those of a second are due together."`
 	Seed      uint64   `help:"Seed of the network's delays." default:"1" placeholder:"N"`
 
 	Lose     fraction `help:"Part of the workers that die after a third of the time." placeholder:"PART"`
-	Pause    span     `help:"How long one worker does nothing, after a third of the time." placeholder:"TIME"`
+	Pause    span     `help:"How long one worker's requests stand still, after a third of the time." placeholder:"TIME"`
 	Reshard  bool     `help:"Split each shard of the stream, and each partition of the table, after a third of the time."`
 	Throttle fraction `help:"Part of the table's partitions that take a tenth of their write units in the middle third of the time." placeholder:"PART"`
 
