@@ -38,14 +38,14 @@ func TestMetamorphic(t *testing.T) {
 	default:
 		runs = testkit.Size(8, 30)
 	}
-	total := metamorphicCounts{}
+	total, successes := metamorphicCounts{}, map[string]int{}
 	for seed := *metamorphicSeed; seed < *metamorphicSeed+uint64(runs); seed++ {
 		steps := metamorphicSteps(seed)
-		base := &metamorphicRun{t: t, seed: seed, options: metamorphicOptions{PageLimit: 1000, ClockSteps: 1}}
+		base := &metamorphicRun{t: t, seed: seed, successes: map[string]int{}, options: metamorphicOptions{PageLimit: 1000, ClockSteps: 1}}
 		want := base.all(steps, nil)
 		random := rand.New(rand.NewPCG(seed, 2))
 		for range 2 {
-			r := &metamorphicRun{t: t, seed: seed, random: random, options: metamorphicChoice(random, seed)}
+			r := &metamorphicRun{t: t, seed: seed, random: random, options: metamorphicChoice(random, seed), successes: successes}
 			r.all(steps, want)
 			if t.Failed() {
 				return
@@ -56,6 +56,11 @@ func TestMetamorphic(t *testing.T) {
 	t.Logf("%d seeds: %+v", runs, total)
 	if total.Expired < runs || total.Restarts < runs/3 || runs >= 8 && total.Restores == 0 {
 		t.Error("too mild: few expiries, restarts or restores")
+	}
+	for kind, n := range successes {
+		if n == 0 && runs >= 3 {
+			t.Errorf("too mild: no %s has succeeded", kind)
+		}
 	}
 }
 
@@ -119,6 +124,16 @@ type metamorphicStep struct {
 	Pages     bool          // all pages of the answer count
 	Advance   time.Duration // of the clock
 	AddIndex  bool          // byColor
+}
+
+// kind is the operation, with the expression of an update or the text of a statement.
+func (s metamorphicStep) kind() string {
+	for _, member := range []string{"UpdateExpression", "Statement", "IndexName"} {
+		if text, ok := s.In[member].(string); ok {
+			return s.Operation + " " + text
+		}
+	}
+	return s.Operation
 }
 
 // metamorphicSteps returns the operations of a seed.
@@ -241,7 +256,7 @@ func (g *metamorphicGenerator) update() object {
 	in := object{"TableName": table, "Key": g.key(table)}
 	switch g.n(5) {
 	case 0:
-		in["UpdateExpression"], in["ExpressionAttributeValues"] = "ADD total :n, #set :s", object{":n": numberValue(g.n(9)), ":s": object{"SS": []string{fmt.Sprint("c", g.n(3))}}}
+		in["UpdateExpression"], in["ExpressionAttributeValues"] = "ADD points :n, #set :s", object{":n": numberValue(g.n(9)), ":s": object{"SS": []string{fmt.Sprint("c", g.n(3))}}}
 		in["ExpressionAttributeNames"] = object{"#set": "set"}
 	case 1:
 		in["UpdateExpression"] = "REMOVE #ttl, color"
@@ -410,6 +425,8 @@ type metamorphicRun struct {
 	e       endpoint
 	now     time.Time
 	counts  metamorphicCounts
+
+	successes map[string]int // by the kind of the operation
 }
 
 // all makes the steps and returns the answers. The first one that differs from want fails the test.
@@ -552,11 +569,20 @@ func (r *metamorphicRun) step(s metamorphicStep) string {
 		return r.pages(s)
 	}
 	out, err := r.e.call(s.Operation, s.In)
-	if err != nil {
-		r.counts.Refusals++
+	if r.judge(s, err); err != nil {
 		return err.Error()
 	}
 	return canonical(out)
+}
+
+// judge counts an answer.
+func (r *metamorphicRun) judge(s metamorphicStep, err error) {
+	if err != nil {
+		r.counts.Refusals++
+		r.successes[s.kind()] += 0
+	} else {
+		r.successes[s.kind()]++
+	}
 }
 
 // pages returns the items of all pages, and how many were read for them.
@@ -566,8 +592,7 @@ func (r *metamorphicRun) pages(s metamorphicStep) string {
 	items, scanned := []any{}, 0.0
 	for {
 		out, err := r.e.call(s.Operation, in)
-		if err != nil {
-			r.counts.Refusals++
+		if r.judge(s, err); err != nil {
 			return err.Error()
 		}
 		page, _ := out["Items"].([]any)

@@ -155,7 +155,7 @@ func (l *ledger) asOf(t *testing.T, events []event, b instants) *ledger {
 
 // explains reports whether the records, but for removals by the service, are those of the history.
 func (l *ledger) explains(events []event) bool {
-	wrong, _ := l.compareRecords(&found{events: events}, time.Now())
+	wrong, _ := l.compareRecords(&found{events: events}, time.Now(), false)
 	return len(wrong) == 0
 }
 

@@ -81,21 +81,25 @@ func checkLists(all []transaction, chains map[string][]listChange) []string {
 		g.nodes = append(g.nodes, node{transaction: x, call: x.call, ret: x.ret})
 	}
 	transactions := len(g.nodes)
-	found := map[int]int{} // records by transaction
+	found := map[appended]int{} // records
 	keys := map[string]*listVersions{}
 	for key, chain := range chains {
 		keys[key] = g.versions(key, chain, found)
 	}
 	for _, n := range g.nodes[:transactions] {
 		switch x := n.transaction; {
-		case x.outcome == committed && found[x.id] != len(x.appends):
-			g.complain("an acknowledged append is lost: %d records of %s", found[x.id], x)
-		case x.outcome == unanswered && found[x.id] != 0 && found[x.id] != len(x.appends):
-			g.complain("a transaction happened by half: %d records of %s", found[x.id], x)
+		case x.outcome == committed && x.found(found) != len(x.appends):
+			g.complain("an acknowledged append is lost: %d records of %s", x.found(found), x)
+		case x.outcome == unanswered && x.found(found) != 0 && x.found(found) != len(x.appends):
+			g.complain("a transaction happened by half: %d records of %s", x.found(found), x)
 		}
 	}
 	for i := range transactions {
-		for _, read := range g.nodes[i].transaction.reads {
+		x := g.nodes[i].transaction
+		if x.outcome == unanswered && x.found(found) == 0 {
+			continue // it has not happened, so its condition need not have held
+		}
+		for _, read := range x.reads {
 			v := keys[read.key]
 			if v == nil {
 				v = new(listVersions)
@@ -105,6 +109,20 @@ func checkLists(all []transaction, chains map[string][]listChange) []string {
 	}
 	g.realTime()
 	return append(g.wrong, g.cycles()...)
+}
+
+// appended is the element that a transaction appends to the list of a key.
+type appended struct {
+	id  int
+	key string
+}
+
+// found returns how many of its appends have a record.
+func (x *transaction) found(records map[appended]int) (n int) {
+	for _, key := range x.appends {
+		n += records[appended{x.id, key}]
+	}
+	return n
 }
 
 func (g *listGraph) complain(format string, args ...any) {
@@ -124,7 +142,7 @@ type listVersions struct {
 }
 
 // versions adds the expiries of a key to the graph, and the order of its changes.
-func (g *listGraph) versions(key string, chain []listChange, found map[int]int) *listVersions {
+func (g *listGraph) versions(key string, chain []listChange, found map[appended]int) *listVersions {
 	v := new(listVersions)
 	if n := len(chain); n > 0 && !chain[n-1].deadline.IsZero() {
 		chain = append(slices.Clip(chain), listChange{}) // it expires, if it has not been removed yet
@@ -145,7 +163,7 @@ func (g *listGraph) versions(key string, chain []listChange, found map[int]int) 
 			list = nil
 		} else {
 			place, ok := g.places[c.by]
-			if !ok || !slices.Contains(g.nodes[place].transaction.appends, key) || slices.Contains(list, c.by) {
+			if !ok || !slices.Contains(g.nodes[place].transaction.appends, key) || found[appended{c.by, key}] > 0 {
 				g.complain("%s: the append of %d was refused, repeated or never asked for", key, c.by)
 				return v
 			}
@@ -154,7 +172,7 @@ func (g *listGraph) versions(key string, chain []listChange, found map[int]int) 
 				g.nodes = append(g.nodes, node{expires: key, last: chain[i-1].by, call: at.Add(-clockSkew), ret: at.Add(clockSkew)})
 				g.before(place, len(g.nodes)-1, "the deadline of %s that it has replaced", key)
 			}
-			found[c.by]++
+			found[appended{c.by, key}]++
 			made, list = place, append(slices.Clip(list), c.by)
 		}
 		if i > 0 {
@@ -249,7 +267,7 @@ func (g *listGraph) realTime() {
 	}
 }
 
-// cycles describes the shortest cycle of each strongly connected component.
+// cycles describes a short cycle of each strongly connected component.
 func (g *listGraph) cycles() (all []string) {
 	for _, component := range g.components() {
 		if len(component) > 1 {
@@ -306,7 +324,7 @@ func (g *listGraph) components() (all [][]int) {
 	return all
 }
 
-// describe returns the operations of a shortest cycle in a component.
+// describe returns the operations of a short cycle in a component.
 func (g *listGraph) describe(component []int) string {
 	inside := map[int]bool{}
 	for _, n := range component {

@@ -52,15 +52,7 @@ func (c *listClient) step(ctx context.Context, api *dynamodb.Client) error {
 	}
 	x.ret = time.Now()
 	if err != nil {
-		var refused *types.TransactionCanceledException
-		var conflict *types.TransactionConflictException
-		switch {
-		case errors.As(err, &refused), errors.As(err, &conflict):
-			x.outcome, err = aborted, nil
-		default:
-			x.outcome = unanswered
-		}
-		x.reads = nil // they need not have been so
+		err = x.failed(err)
 	} else if len(x.appends) == 0 {
 		c.read = x.reads
 	}
@@ -70,9 +62,22 @@ func (c *listClient) step(ctx context.Context, api *dynamodb.Client) error {
 	return err
 }
 
-// died lets the last transaction, if it has no answer, end when the server was dead.
-func (c *listClient) died(at time.Time) {
-	if n := len(c.done); n > 0 && c.done[n-1].outcome == unanswered && c.done[n-1].ret.Before(at) {
+// failed notes what an error says about a transaction. It returns the error of one without an answer.
+func (x *transaction) failed(err error) error {
+	var refused *types.TransactionCanceledException
+	var conflict *types.TransactionConflictException
+	if errors.As(err, &refused) || errors.As(err, &conflict) {
+		x.outcome, x.reads = aborted, nil // they need not have been so
+		return nil
+	}
+	x.outcome = unanswered // its reads are the condition under which it may have happened
+	return err
+}
+
+// died lets the last transaction, if it has no answer, end when the server was dead. A transaction of an
+// earlier server ended with that one.
+func (c *listClient) died(began, at time.Time) {
+	if n := len(c.done); n > 0 && c.done[n-1].outcome == unanswered && !c.done[n-1].call.Before(began) && c.done[n-1].ret.Before(at) {
 		c.done[n-1].ret = at
 	}
 }

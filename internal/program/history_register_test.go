@@ -61,6 +61,9 @@ var expiringRegister = (&porcupine.NondeterministicModel{
 		s, in, out := state.(registerState), input.(registerOp), output.(registerAnswer)
 		s.now = max(s.now, in.begun-clockSkew.Milliseconds())
 		ended := out.ended + clockSkew.Milliseconds()
+		if s.now > ended {
+			return nil // an operation before it happened after it had returned
+		}
 		// gone is the state once the item has expired, if that is possible here.
 		gone := func() (registerState, bool) {
 			if s.value == 0 {
@@ -95,7 +98,6 @@ var expiringRegister = (&porcupine.NondeterministicModel{
 		}
 		return []any{s}
 	},
-	DescribeOperation: func(input, output any) string { return describeRegister(input, output) },
 }).ToModel()
 
 func describeRegister(input, output any) string {
@@ -174,7 +176,7 @@ type registerClient struct {
 
 // step makes one operation, and records it. Its error has no answer.
 func (c *registerClient) step(ctx context.Context, api *dynamodb.Client) error {
-	in := registerOp{kind: "get", key: fmt.Sprintf("r%d-%d", c.part, c.keyNumber()), expect: anyValue}
+	in := registerOp{kind: "get", key: registerKey(c.part, c.keyNumber()), expect: anyValue}
 	if kind := c.random.IntN(10); kind >= 9 {
 		in.kind = "delete"
 	} else if kind >= 4 {
@@ -185,6 +187,11 @@ func (c *registerClient) step(ctx context.Context, api *dynamodb.Client) error {
 	if in.writes() && c.random.IntN(2) == 0 {
 		in.expect = c.seen[in.key] // the value that it saw last; 0: no item
 	}
+	return c.record(ctx, api, in)
+}
+
+// record makes an operation, and records it. Its error has no answer.
+func (c *registerClient) record(ctx context.Context, api *dynamodb.Client, in registerOp) error {
 	call := time.Now()
 	in.begun = call.UnixMilli()
 	out, err := in.do(ctx, api)
@@ -203,19 +210,22 @@ func (c *registerClient) step(ctx context.Context, api *dynamodb.Client) error {
 	return err
 }
 
-// died lets the last operation, if it has no answer, end when the server was dead.
-func (c *registerClient) died(at time.Time) {
+// died lets the last operation, if it has no answer, end when the server was dead. An operation of an
+// earlier server ended with that one.
+func (c *registerClient) died(began, at time.Time) {
 	if len(c.ops) == 0 {
 		return
 	}
 	last := &c.ops[len(c.ops)-1]
-	if out := last.Output.(registerAnswer); out.unknown && last.Return < at.Sub(c.origin).Nanoseconds() {
+	if out := last.Output.(registerAnswer); out.unknown && last.Call >= began.Sub(c.origin).Nanoseconds() && last.Return < at.Sub(c.origin).Nanoseconds() {
 		out.ended = at.UnixMilli()
 		last.Output, last.Return = out, at.Sub(c.origin).Nanoseconds()
 	}
 }
 
 const registers = "registers"
+
+func registerKey(part, key int) string { return fmt.Sprintf("r%d-%d", part, key) }
 
 // do makes an operation over HTTP.
 func (o registerOp) do(ctx context.Context, api *dynamodb.Client) (out registerAnswer, err error) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -56,7 +57,7 @@ func TestHistories(t *testing.T) {
 		}
 	}
 	t.Logf("%d operations, %+v", h.total.Load(), h.counts)
-	if c := h.counts; c.Gone < operations/100 || c.Committed < operations/50 || c.Expiries < operations/400 {
+	if c := h.counts; c.Gone < operations/200 || c.Committed < operations/50 || c.Expiries < operations/400 {
 		t.Error("too mild: the history has few expiries or transactions")
 	}
 }
@@ -79,7 +80,7 @@ type historian struct {
 type historyCounts struct {
 	Kills, Stops int
 	Single       int // operations on single items
-	Gone         int // of these, those that found no item under a key that had one
+	Gone         int // of these, those that found no item where one had been put and none deleted since
 	Transactions int
 	Committed    int // of these, those that appended
 	Refused      int
@@ -111,7 +112,7 @@ func (h *historian) createTable(name string) (stream string) {
 func (h *historian) client(part int) *historyClient {
 	h.clients++
 	return &historyClient{
-		number: h.clients, part: part, random: rand.New(rand.NewPCG(h.seed, uint64(h.clients))), origin: h.origin, seen: map[string]int{},
+		number: h.clients, part: part, random: rand.New(rand.NewPCG(h.seed, uint64(part)<<32|uint64(h.clients))), origin: h.origin, seen: map[string]int{},
 		total: func() int { return int(h.total.Add(1)) }, next: func() int { return int(h.values.Add(1)) },
 	}
 }
@@ -138,6 +139,8 @@ func (h *historian) part(number int) {
 	// One more client reads all.
 	api, streams := h.s.clients()
 	last := &listClient{historyClient: h.client(number), table: lists}
+	lastSingle := &registerClient{historyClient: h.client(number)}
+	registers = append(registers, lastSingle)
 	for key := first; key <= int(h.total.Load())/150+10; key++ {
 		x := transaction{client: last.number, call: time.Now()}
 		var err error
@@ -146,6 +149,9 @@ func (h *historian) part(number int) {
 		}
 		x.id, x.ret = last.next(), time.Now()
 		last.done = append(last.done, x)
+		if err := lastSingle.record(h.t.Context(), api, registerOp{kind: "get", key: registerKey(number, key), expect: anyValue}); err != nil {
+			h.t.Fatal(err)
+		}
 	}
 	chains := listChains(h.t, streams, stream)
 	var single []porcupine.Operation
@@ -169,6 +175,7 @@ func (h *historian) part(number int) {
 func (h *historian) untilEnd(registers []*registerClient, transactions []*listClient) {
 	h.t.Helper()
 	api, _ := h.s.clients()
+	began := time.Now()
 	var running sync.WaitGroup
 	var ending atomic.Bool
 	work := func(number int, step func(context.Context, *dynamodb.Client) error) {
@@ -207,10 +214,10 @@ func (h *historian) untilEnd(registers []*registerClient, transactions []*listCl
 	dead := time.Now()
 	running.Wait()
 	for _, c := range registers {
-		c.died(dead)
+		c.died(began, dead)
 	}
 	for _, c := range transactions {
-		c.died(dead)
+		c.died(began, dead)
 	}
 	h.s = serveDir(h.t, h.dir)
 }
@@ -218,20 +225,17 @@ func (h *historian) untilEnd(registers []*registerClient, transactions []*listCl
 func (h *historian) count(single []porcupine.Operation, all []transaction, chains map[string][]listChange) {
 	n := &h.counts
 	n.Single += len(single)
-	lengths := map[string]int{}
-	written := map[string]bool{}
+	byKey := map[string][]porcupine.Operation{}
 	for _, op := range single {
 		in, out := op.Input.(registerOp), op.Output.(registerAnswer)
-		lengths[in.key]++
-		n.Longest = max(n.Longest, lengths[in.key])
+		byKey[in.key] = append(byKey[in.key], op)
 		if out.unknown {
 			n.Unanswered++
 		}
-		if in.put != 0 && out.done {
-			written[in.key] = true
-		} else if written[in.key] && out.seen == 0 && !out.unknown {
-			n.Gone++
-		}
+	}
+	for _, ops := range byKey {
+		n.Longest = max(n.Longest, len(ops))
+		n.Gone += countGone(ops)
 	}
 	n.Transactions += len(all)
 	for _, x := range all {
@@ -251,4 +255,26 @@ func (h *historian) count(single []porcupine.Operation, all []transaction, chain
 			}
 		}
 	}
+}
+
+// countGone counts the operations on an item that found that it had expired: a put had returned before,
+// and no deletion can have happened between the two.
+func countGone(ops []porcupine.Operation) (n int) {
+	deletedBetween := func(put, op porcupine.Operation) bool {
+		return slices.ContainsFunc(ops, func(d porcupine.Operation) bool {
+			out := d.Output.(registerAnswer)
+			return d.Input.(registerOp).kind == "delete" && (out.seen != 0 || out.unknown) && d.Return >= put.Call && d.Call <= op.Return
+		})
+	}
+	for _, op := range ops {
+		if out := op.Output.(registerAnswer); out.unknown || out.seen != 0 {
+			continue
+		}
+		if slices.ContainsFunc(ops, func(put porcupine.Operation) bool {
+			return put.Input.(registerOp).put != 0 && put.Output.(registerAnswer).done && put.Return < op.Call && !deletedBetween(put, op)
+		}) {
+			n++
+		}
+	}
+	return n
 }

@@ -1,12 +1,14 @@
 package program
 
 import (
+	"io"
 	"math"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/anishathalye/porcupine"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
 // The checks of histories are only worth something if they notice wrong ones. The times are
@@ -66,6 +68,7 @@ func TestWrongRegistersAreNoticed(t *testing.T) {
 		{"read of an expired item", false, []porcupine.Operation{short, single(110, 120, get, 1, true)}},
 		{"write over an expired item", false, []porcupine.Operation{short, single(110, 120, put(2, late), 1, true)}},
 		{"expired early", false, []porcupine.Operation{short, single(20, 90, get, 0, true)}},
+		{"expired early, as a longer read saw too", false, []porcupine.Operation{short, single(20, 110, get, 0, true), single(20, 60, get, 0, true)}},
 		{"expiry undone", false, []porcupine.Operation{short, single(90, 110, get, 0, true), single(120, 130, get, 1, true)}},
 		{"expiry undone within the same millisecond", false, []porcupine.Operation{short, single(95, 100, get, 0, true), single(101, 102, get, 1, true)}},
 		{"deletion undone", false, []porcupine.Operation{first, single(20, 30, remove, 1, true), single(40, 50, get, 1, true)}},
@@ -114,6 +117,11 @@ func TestWrongListsAreNoticed(t *testing.T) {
 		{"no answer, and it happened", "", []transaction{lists(1, 0, -50, nil, "x", "y"), lists(2, 60, 70, all(saw("x", 1)))}, chains{"x": {by(1)}, "y": {by(1)}}},
 		{"no answer, and it did not happen", "", []transaction{lists(1, 0, -50, nil, "x", "y"), lists(2, 60, 70, all(saw("x")))}, chains{}},
 
+		{"no answer, and its condition was wrong", "",
+			[]transaction{lists(1, 0, 10, nil, "x"), lists(2, 20, 30, nil, "x"), lists(3, 40, -50, all(saw("x", 1)), "x")}, chains{"x": {by(1), by(2)}}},
+
+		{"no answer, and it happened against its condition", "client 3",
+			[]transaction{lists(1, 0, 10, nil, "x"), lists(2, 20, 30, nil, "x"), lists(3, 40, -50, all(saw("x", 1)), "x")}, chains{"x": {by(1), by(2), by(3)}}},
 		{"lost update", "client 3", []transaction{lists(1, 0, 10, nil, "x"), lists(2, 20, 30, all(saw("x", 1)), "x"), lists(3, 20, 30, all(saw("x", 1)), "x")}, chains{"x": {by(1), by(2), by(3)}}},
 		{"append lost", "acknowledged append is lost", []transaction{lists(1, 0, 10, nil, "x"), lists(2, 20, 30, nil, "x")}, chains{"x": {by(2)}}},
 		{"stale read", "real time", []transaction{lists(1, 0, 10, nil, "x"), lists(2, 20, 30, nil, "x"), lists(3, 40, 50, all(saw("x", 1)))}, chains{"x": {by(1), by(2)}}},
@@ -131,6 +139,7 @@ func TestWrongListsAreNoticed(t *testing.T) {
 		{"opposite orders", "client 2", []transaction{lists(1, 0, 90, nil, "x", "y"), lists(2, 0, 90, nil, "x", "y")}, chains{"x": {by(1), by(2)}, "y": {by(2), by(1)}}},
 		{"refused and seen", "refused, repeated", []transaction{refused}, chains{"x": {by(9)}}},
 		{"appended twice", "refused, repeated", []transaction{lists(1, 0, 10, nil, "x")}, chains{"x": {by(1), by(1)}}},
+		{"appended twice around an expiry", "refused, repeated", []transaction{lists(1, 0, 10, nil, "x", "y")}, chains{"x": {until(1, 100), expired, by(1)}}},
 		{"by half", "by half", []transaction{lists(1, 0, -50, nil, "x", "y")}, chains{"x": {by(1)}}},
 		{"no answer, and undone", "never was", []transaction{lists(1, 0, -50, nil, "x"), lists(2, 60, 70, all(saw("x", 1))), lists(3, 80, 90, all(saw("x")))}, chains{"x": {by(1)}}},
 		{"list that never was", "never was", []transaction{lists(1, 0, 10, nil, "x"), lists(2, 20, 30, all(saw("x", 2, 1)))}, chains{"x": {by(1)}}},
@@ -139,5 +148,61 @@ func TestWrongListsAreNoticed(t *testing.T) {
 		if (wrong == "") != (c.want == "") || !strings.Contains(wrong, c.want) {
 			t.Errorf("%s: %q, want %q", c.name, wrong, c.want)
 		}
+	}
+}
+
+// A write without an answer is over when its own server is dead, not a later one. One that a list
+// client made under a condition keeps it.
+func TestUnansweredIsOverWithItsServer(t *testing.T) {
+	h := historyClient{origin: wrongStart}
+	put := without(single(0, 10, registerOp{kind: "put", put: 1}, 0, false))
+	put.Call, put.Return = 0, 10_000_000
+	for _, c := range []struct{ began, dead, want int }{{0, 50, 50}, {20, 50, 10}} {
+		r := registerClient{&h, []porcupine.Operation{put}}
+		r.died(wrongAt(c.began), wrongAt(c.dead))
+		if got := r.ops[0].Output.(registerAnswer).ended; got != wrongAt(c.want).UnixMilli() {
+			t.Errorf("a put of the server from %d to %d ended at %s", c.began, c.dead, clockMillis(got))
+		}
+		l := listClient{historyClient: &h, done: []transaction{lists(1, 0, -10, nil, "x")}}
+		l.died(wrongAt(c.began), wrongAt(c.dead))
+		if got := l.done[0].ret; !got.Equal(wrongAt(c.want)) {
+			t.Errorf("a transaction of the server from %d to %d ended at %s", c.began, c.dead, clockTime(got))
+		}
+	}
+	x := lists(1, 0, 10, []listRead{{"x", nil}}, "x")
+	if err := x.failed(io.EOF); err == nil || x.outcome != unanswered || len(x.reads) != 1 {
+		t.Errorf("without an answer: %v, %s", err, &x)
+	}
+	if err := x.failed(new(types.TransactionCanceledException)); err != nil || x.outcome != aborted || len(x.reads) != 0 {
+		t.Errorf("refused: %v, %s", err, &x)
+	}
+}
+
+// What is counted as an expiry is one.
+func TestCountGone(t *testing.T) {
+	get, put, remove := registerOp{kind: "get", expect: anyValue}, registerOp{kind: "put", put: 1}, registerOp{kind: "delete"}
+	first := single(0, 10, put, 0, true)
+	for _, c := range []struct {
+		name string
+		want int
+		ops  []porcupine.Operation
+	}{
+		{"expired", 1, []porcupine.Operation{single(20, 30, get, 0, true), first}},
+		{"put meanwhile", 0, []porcupine.Operation{first, single(5, 30, get, 0, true)}},
+		{"deleted", 0, []porcupine.Operation{first, single(12, 18, remove, 1, true), single(20, 30, get, 0, true)}},
+		{"deleted, perhaps", 0, []porcupine.Operation{first, without(single(12, 18, remove, 0, false)), single(20, 30, get, 0, true)}},
+		{"deleted before", 1, []porcupine.Operation{single(-20, -10, remove, 0, true), first, single(20, 30, get, 0, true)}},
+	} {
+		if got := countGone(c.ops); got != c.want {
+			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+// No part repeats the choices of another.
+func TestPartsDiffer(t *testing.T) {
+	first, second := (&historian{seed: 1}).client(0), (&historian{seed: 1}).client(1)
+	if a, b := first.random.Uint64(), second.random.Uint64(); a == b {
+		t.Errorf("both parts begin with %d", a)
 	}
 }

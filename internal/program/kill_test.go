@@ -6,6 +6,8 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +22,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
 
 	"github.com/mayflydb/mayfly/internal/testkit"
 )
@@ -32,7 +35,7 @@ var kills = flag.Int("kills", 0, "rounds of TestKillNine; 0: 3, or 50 if tests r
 // their stream records. A change in progress at the kill may have happened or not, but not by half.
 //
 // Writers put, update and delete their own items, some of which live for a second or an hour, one
-// at a time or two in a transaction. ledger.go explains the comparison. A directory serves for ten
+// at a time or two in a transaction. ledger_test.go explains the comparison. A directory serves for ten
 // to thirty rounds: the audit reads every record since its creation.
 func TestKillNine(t *testing.T) {
 	t.Parallel()
@@ -59,7 +62,7 @@ func TestKillNine(t *testing.T) {
 		k.finish()
 	}
 	t.Logf("%d rounds: %+v", rounds, k.counts)
-	if c := k.counts; c.acknowledged < rounds || rounds >= 50 && (c.recovering < rounds/50 || c.starting < rounds/50 || c.stopping < rounds/50 || c.happened == 0) {
+	if c := k.counts; c.acknowledged < rounds || rounds >= 200 && (c.recovering < rounds/50 || c.starting < rounds/50 || c.stopping < rounds/50 || c.happened == 0) {
 		t.Error("too mild: the kills missed what they aim at")
 	}
 }
@@ -143,16 +146,39 @@ func (k *killer) underLoad(load time.Duration, end func()) {
 	k.t.Helper()
 	api, _ := k.s.clients()
 	var running sync.WaitGroup
-	counts := make([]int, len(k.writers))
-	for i, w := range k.writers {
-		running.Go(func() { counts[i] = w.write(k.t.Context(), api) })
+	answered := func() (n int) {
+		for _, w := range k.writers {
+			n += int(w.answered.Load())
+		}
+		return n
+	}
+	before := answered()
+	for _, w := range k.writers {
+		running.Go(func() { w.write(k.t.Context(), api) })
+	}
+	for limit := time.Now().Add(time.Minute); answered() == before && time.Now().Before(limit); {
+		time.Sleep(time.Millisecond)
 	}
 	time.Sleep(load)
 	end()
 	running.Wait()
-	for _, n := range counts {
-		k.counts.acknowledged += n
+	k.counts.acknowledged += answered() - before
+	refused(k.t, k.s, k.writers)
+}
+
+// refused fails the test if the server has answered a writer with an error, instead of not at all.
+func refused(t *testing.T, s *served, writers []*writer) {
+	t.Helper()
+	for _, w := range writers {
+		if w.refused() {
+			t.Errorf("%s: %v\n%.4000s", w.owner, w.err, s.logged())
+		}
 	}
+}
+
+func (w *writer) refused() bool {
+	var answer smithy.APIError
+	return errors.As(w.err, &answer)
 }
 
 func (k *killer) kill() {
@@ -243,8 +269,10 @@ type writer struct {
 	wait   time.Duration // between calls
 	stop   chan struct{} // closed when it should end; nil: never
 	offset *atomic.Int64 // of the server's clock, in nanoseconds; nil: none
-	err    error         // that ended it
 	full   int           // writes that were refused since the disk was full
+
+	err      error        // that ended it
+	answered atomic.Int64 // calls that were acknowledged
 }
 
 func newWriter(number int, random *rand.Rand) *writer {
@@ -255,10 +283,9 @@ func newWriter(number int, random *rand.Rand) *writer {
 	return w
 }
 
-// write writes until a call fails, which happens when the server is killed. It returns the number
-// of acknowledged calls.
-func (w *writer) write(ctx context.Context, api *dynamodb.Client) int {
-	for n := 0; ; n++ {
+// write writes until a call fails, which happens when the server is killed.
+func (w *writer) write(ctx context.Context, api *dynamodb.Client) {
+	for {
 		a := w.ledgers[w.random.IntN(keysPerWriter)]
 		var err error
 		switch w.random.IntN(8) {
@@ -280,14 +307,14 @@ func (w *writer) write(ctx context.Context, api *dynamodb.Client) int {
 			w.full++
 		case err != nil:
 			w.err = err
-			return n
+			return
 		}
 		if w.stop == nil {
 			continue
 		}
 		select {
 		case <-w.stop:
-			return n
+			return
 		case <-time.After(w.wait):
 		}
 	}
@@ -326,7 +353,7 @@ func (w *writer) next() change {
 
 func (w *writer) put(ctx context.Context, api *dynamodb.Client, l *ledger) error {
 	c := w.next()
-	return acknowledge(c, func() error {
+	return w.acknowledge(c, func() error {
 		_, err := api.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String("events"), Item: l.item(c)}, once)
 		return err
 	}, l)
@@ -334,7 +361,7 @@ func (w *writer) put(ctx context.Context, api *dynamodb.Client, l *ledger) error
 
 func (w *writer) update(ctx context.Context, api *dynamodb.Client, l *ledger) error {
 	c := w.next()
-	return acknowledge(c, func() error {
+	return w.acknowledge(c, func() error {
 		in := &dynamodb.UpdateItemInput{
 			TableName: aws.String("events"), Key: l.key(), UpdateExpression: aws.String("SET #o = :o, v = :v REMOVE #t"),
 			ExpressionAttributeNames:  map[string]string{"#o": "owner", "#t": "ttl"},
@@ -350,7 +377,7 @@ func (w *writer) update(ctx context.Context, api *dynamodb.Client, l *ledger) er
 }
 
 func (w *writer) delete(ctx context.Context, api *dynamodb.Client, l *ledger) error {
-	return acknowledge(change{deleted: true}, func() error {
+	return w.acknowledge(change{deleted: true}, func() error {
 		_, err := api.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: aws.String("events"), Key: l.key()}, once)
 		return err
 	}, l)
@@ -360,7 +387,7 @@ func (w *writer) delete(ctx context.Context, api *dynamodb.Client, l *ledger) er
 func (w *writer) putBoth(ctx context.Context, api *dynamodb.Client, a, b *ledger) error {
 	c := w.next()
 	c.together = true
-	return acknowledge(c, func() error {
+	return w.acknowledge(c, func() error {
 		put := func(l *ledger) types.TransactWriteItem {
 			return types.TransactWriteItem{Put: &types.Put{TableName: aws.String("events"), Item: l.item(c)}}
 		}
@@ -370,7 +397,7 @@ func (w *writer) putBoth(ctx context.Context, api *dynamodb.Client, a, b *ledger
 }
 
 // acknowledge notes a change as under way, makes it, and notes that it was acknowledged.
-func acknowledge(c change, call func() error, ledgers ...*ledger) error {
+func (w *writer) acknowledge(c change, call func() error, ledgers ...*ledger) error {
 	for _, l := range ledgers {
 		l.underWay = &c
 	}
@@ -383,6 +410,7 @@ func acknowledge(c change, call func() error, ledgers ...*ledger) error {
 		return err
 	}
 	c.answered = time.Now()
+	w.answered.Add(1)
 	for _, l := range ledgers {
 		l.acknowledged = append(l.acknowledged, c)
 		l.underWay = nil
@@ -408,4 +436,26 @@ func (l *ledger) key() map[string]types.AttributeValue {
 // ttlOf is an instant as TTL takes it, with its milliseconds.
 func ttlOf(t time.Time) string {
 	return fmt.Sprintf("%d.%03d", t.UnixMilli()/1000, t.UnixMilli()%1000)
+}
+
+// An answer is not the end of a server.
+func TestWritersNoticeRefusals(t *testing.T) {
+	for _, c := range []struct {
+		answer  http.HandlerFunc
+		refused bool
+	}{
+		{func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusInternalServerError)
+			fmt.Fprint(w, `{"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError","message":"no"}`)
+		}, true},
+		{func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, false},
+	} {
+		server := httptest.NewServer(c.answer)
+		defer server.Close()
+		api, _ := (&served{url: server.URL}).clients()
+		w := newWriter(0, rand.New(rand.NewPCG(1, 1)))
+		if w.write(t.Context(), api); w.refused() != c.refused || w.err == nil || w.answered.Load() != 0 {
+			t.Errorf("refused %t, want %t: %v, %d acknowledged", w.refused(), c.refused, w.err, w.answered.Load())
+		}
+	}
 }

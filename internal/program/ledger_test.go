@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -88,7 +89,7 @@ func audit(t *testing.T, s *served, stream string, writers []*writer) (late int)
 				}
 				l.underWay = nil
 			}
-			for _, wrong := range l.compare(f, before, after) {
+			for _, wrong := range l.compare(f, before, after, s.moved) {
 				t.Errorf("%s: %s\nledger: %+v\nevents: %+v", l.pk, wrong, l.acknowledged, f.events)
 			}
 		}
@@ -124,20 +125,22 @@ func (l *ledger) lastDeleted() bool {
 
 // compare returns the differences between a ledger and the server's state. The records must be the
 // acknowledged changes, in order and once, with removals by the service only of expired items. The
-// item and its index entry must follow from the records.
-func (l *ledger) compare(f *found, before, after time.Time) (wrong []string) {
-	wrong, state := l.compareRecords(f, after)
+// item and its index entry must follow from the records. moved says that the server's clock is not that
+// of the answers.
+func (l *ledger) compare(f *found, before, after time.Time, moved bool) (wrong []string) {
+	wrong, state := l.compareRecords(f, after, moved)
 	return append(wrong, l.compareItems(f, state, before, after)...)
 }
 
 // compareRecords is the part of compare that concerns the records. state is the item as they leave
 // it; nil: none.
-func (l *ledger) compareRecords(f *found, after time.Time) (wrong []string, state *event) {
+func (l *ledger) compareRecords(f *found, after time.Time, moved bool) (wrong []string, state *event) {
 	complain := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	remaining := f.events
 	take := func() (e event) { e, remaining = remaining[0], remaining[1:]; return e }
-	// expire takes the service's removal of the present state, where that is the next record.
-	expire := func() {
+	// expire takes the service's removal of the present state, where that is the next record. It was
+	// there at an instant.
+	expire := func(at time.Time) {
 		if state == nil || len(remaining) == 0 || !remaining[0].service {
 			return
 		}
@@ -145,13 +148,17 @@ func (l *ledger) compareRecords(f *found, after time.Time) (wrong []string, stat
 		if e.version != state.version {
 			complain("the service removed version %d, and %d was there", e.version, state.version)
 		}
-		if state.deadline.IsZero() || after.Before(state.deadline) {
+		if state.deadline.IsZero() || at.Before(state.deadline) {
 			complain("version %d was removed by the service before its deadline", state.version)
 		}
 		state = nil
 	}
 	for _, c := range l.acknowledged {
-		expire()
+		at := after
+		if !moved && !c.answered.IsZero() { // the next change was answered after the removal
+			at = c.answered.Add(clockSkew)
+		}
+		expire(at)
 		switch {
 		case c.deleted && state == nil: // nothing was there: no record
 		case len(remaining) == 0:
@@ -172,7 +179,7 @@ func (l *ledger) compareRecords(f *found, after time.Time) (wrong []string, stat
 			state = &e
 		}
 	}
-	expire()
+	expire(after)
 	if len(remaining) > 0 {
 		complain("records of nothing that was asked for: %+v", remaining)
 	}
@@ -365,7 +372,7 @@ func TestLedgerNotices(t *testing.T) {
 		"expired in between": {events: []event{insert, expire, again}, item: item, index: item},
 		"renewed in time":    {events: []event{insert, modify}, item: item, index: item},
 	} {
-		if wrong := l.compare(f, now, now); len(wrong) > 0 {
+		if wrong := l.compare(f, now, now, false); len(wrong) > 0 {
 			t.Errorf("%s: %v", name, wrong)
 		}
 	}
@@ -388,8 +395,21 @@ func TestLedgerNotices(t *testing.T) {
 		"removed by nobody":  {events: []event{insert, modify, changed(expire, func(e *event) { e.version, e.service = 2, false })}},
 		"old image is wrong": {events: []event{insert, changed(modify, func(e *event) { e.old = 7 })}, item: item, index: item},
 	} {
-		if wrong := l.compare(f, now, now); len(wrong) == 0 {
+		if wrong := l.compare(f, now, now, false); len(wrong) == 0 {
 			t.Errorf("%s is not noticed", name)
 		}
+	}
+	// A removal that the next change shows to have been too early is noticed, also after the deadline.
+	l.acknowledged[1].answered = past.Add(-time.Second)
+	f := &found{events: []event{insert, expire, again}, item: item, index: item}
+	if wrong := l.compare(f, now, now, false); len(wrong) != 1 || !strings.Contains(wrong[0], "before its deadline") {
+		t.Errorf("a removal before an answer before its deadline: %q", wrong)
+	}
+	if wrong := l.compare(f, now, now, true); len(wrong) > 0 {
+		t.Errorf("by a clock that was moved: %q", wrong)
+	}
+	l.acknowledged[1].answered = past
+	if wrong := l.compare(f, now, now, false); len(wrong) > 0 {
+		t.Errorf("a removal at the deadline: %q", wrong)
 	}
 }

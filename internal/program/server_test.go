@@ -135,13 +135,23 @@ func callDynamoDB(t *testing.T, url, operation, body string) {
 	}
 }
 
-// stop sends the signal and waits for the end. code is the exit code, or the name of the signal
-// that ended the process.
+// stop sends the signal and waits for the end, for two minutes. code is the exit code, or the name of
+// the signal that ended the process.
 func (s *served) stop(signal os.Signal) (code string, err error) {
+	return s.stopWithin(signal, 2*time.Minute)
+}
+
+// stopWithin is stop with a limit. A server that takes longer writes its stacks to its log, and ends.
+func (s *served) stopWithin(signal os.Signal, limit time.Duration) (code string, err error) {
 	if err := s.command.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return "", err
 	}
-	return s.wait()
+	slow := time.AfterFunc(limit, func() { _ = s.command.Process.Signal(syscall.SIGQUIT) })
+	code, err = s.wait()
+	if !slow.Stop() && err == nil {
+		err = fmt.Errorf("it did not end within %s of the signal %q", limit, signal)
+	}
+	return code, err
 }
 
 func (s *served) wait() (code string, err error) {
@@ -188,4 +198,15 @@ func (b *buffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.b.String()
+}
+
+// A server that does not stop fails its test and does not hold it up.
+func TestStopIsLimited(t *testing.T) {
+	s, err := startCommand(exec.Command("sh", "-c", `trap "" TERM; echo listening on nothing; exec sleep 600`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, err := s.stopWithin(syscall.SIGTERM, 10*time.Millisecond); err == nil || code != "quit" {
+		t.Errorf("it ended with %s, %v", code, err)
+	}
 }

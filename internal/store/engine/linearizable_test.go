@@ -59,6 +59,8 @@ var expiringKey = porcupine.Model{
 		s, in, out := state.(keyState), input.(keyOp), output.(keyAnswer)
 		s.now = max(s.now, in.begun)
 		switch {
+		case s.now > out.ended: // an operation before it happened after it had returned
+			return false, s
 		case out.seen != 0 && (out.seen != s.value || s.deadline <= s.now):
 			return false, s
 		case out.seen == 0 && s.value != 0:
@@ -100,6 +102,26 @@ func TestStrictlyGoneLinearizable(t *testing.T) {
 			t.Errorf("too mild: in %d rounds %d operations found that an item had expired", rounds, expired)
 		}
 	}, invariant.ShowExpired, invariant.FireEarly)
+}
+
+// An expiry that an operation saw before the deadline is noticed, also if a longer one saw it too.
+func TestExpiringKeyNoticesEarly(t *testing.T) {
+	short := porcupine.Operation{Input: keyOp{key: "k", deadline: 100, put: 1}, Return: 10, Output: keyAnswer{ended: 10, done: true}}
+	get := func(call, ret int64) porcupine.Operation {
+		return porcupine.Operation{Input: keyOp{key: "k", begun: Instant(call)}, Call: call, Return: ret, Output: keyAnswer{ended: Instant(ret)}}
+	}
+	for _, c := range []struct {
+		ops   []porcupine.Operation
+		right bool
+	}{
+		{[]porcupine.Operation{short, get(20, 110)}, true},
+		{[]porcupine.Operation{short, get(20, 60)}, false},
+		{[]porcupine.Operation{short, get(20, 110), get(20, 60)}, false},
+	} {
+		if got := porcupine.CheckOperations(expiringKey, c.ops); got != c.right {
+			t.Errorf("%+v: %t, want %t", c.ops, got, c.right)
+		}
+	}
 }
 
 // countExpired counts the operations that found nothing under a key that was put and never deleted.
