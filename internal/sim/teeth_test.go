@@ -50,7 +50,8 @@ func TestTeeth(t *testing.T) {
 					o.Episodes = 200
 				}
 				if invariant.Null() { // every episode is one that finds nothing
-					o.Episodes = 1
+					o.Episodes, o.Env = 1, []string{invariant.NullVariable + "=1"}
+					o.Episodes, o.Env = 1, []string{invariant.NullVariable + "=1"}
 				}
 				report, err := Run(t.Context(), o)
 				if err != nil {
