@@ -51,7 +51,6 @@ func TestTeeth(t *testing.T) {
 				}
 				if invariant.Null() { // every episode is one that finds nothing
 					o.Episodes, o.Env = 1, []string{invariant.NullVariable + "=1"}
-					o.Episodes, o.Env = 1, []string{invariant.NullVariable + "=1"}
 				}
 				report, err := Run(t.Context(), o)
 				if err != nil {
