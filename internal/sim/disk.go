@@ -66,3 +66,10 @@ func (d *disk) fail() {
 	defer d.mu.Unlock()
 	d.failing = true
 }
+
+// isFailing reports whether all syncs fail.
+func (d *disk) isFailing() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.failing
+}

@@ -186,7 +186,7 @@ func (e *episode) settle(ops []*op) error {
 			}
 		}
 	}
-	e.ledger.round(e.model, ops, records)
+	e.ledger.round(e.model, ops, records, e.server.upSince().UnixMilli())
 	e.overdue()
 	return nil
 }
@@ -256,6 +256,13 @@ func (e *episode) finish() error {
 	time.Sleep(2 * slack)
 	if err := e.settle([]*op{e.see(scan, ""), e.see(index, "g0"), e.see(index, "g1"), e.see(index, "g2")}); err != nil {
 		return err
+	}
+	again := newFollower(e.stream.arn)
+	if _, err := again.drain(e.ctx, e.records); err != nil {
+		return err
+	}
+	if d := e.stream.differs(again); d != "" {
+		e.broken(exactlyOneRecord, "the stream changed between two readings: %s", d)
 	}
 	e.idle()
 	if e.isBroken() {

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math"
+	"slices"
 	"sort"
 	"time"
 )
@@ -15,7 +16,6 @@ const (
 	exactlyOneRecord = "ExactlyOneRecord"
 	nothingLost      = "NothingLost"
 	orderPerKey      = "OrderPerKey"
-	delivered        = "DeliveredAtLeastOnce"
 	idleIsFree       = "IdleIsFree"
 	markBelowAll     = "MarkBelowAll"
 	available        = "Available"
@@ -46,13 +46,14 @@ type judge struct {
 	steps []*step
 	byKey map[key][]int // steps
 	drain int64         // the instant at which the stream was read, in ms
+	up    int64         // the instant at which the server started that was read from, in ms
 
 	expired *step // the last expiry
 }
 
 // round judges a round, and brings the model to its end.
-func (l *ledger) round(m *model, ops []*op, records []record) {
-	j := &judge{ledger: l, model: m, ops: ops, byKey: map[key][]int{}, drain: time.Now().UnixMilli()}
+func (l *ledger) round(m *model, ops []*op, records []record, up int64) {
+	j := &judge{ledger: l, model: m, ops: ops, byKey: map[key][]int{}, drain: time.Now().UnixMilli(), up: up}
 	j.explain(records)
 	j.writes()
 	j.propagate()
@@ -138,27 +139,37 @@ func (j *judge) cause(s *step, byVersion map[string]*write, removals []*write) {
 		j.expiry(s, created)
 		return
 	}
+	var candidates []*write // of which any may be the reason
 	if s.new == nil {
-		s.write = j.removal(s, removals)
-		if s.write == nil {
+		candidates = j.removals(s, removals)
+		if len(candidates) == 0 {
 			j.broken(renewedLives, "%v was removed by nobody: %s", s.key, textOf(s.before))
 			return
 		}
+		s.write = candidates[0]
 	} else if s.write = byVersion[s.new["v"]]; s.write == nil {
 		j.broken(exactlyOneRecord, "a record of %v has no reason in this round: %s", s.key, s.after.text)
 		return
+	} else {
+		candidates = []*write{s.write}
 	}
 	w := s.write
 	if x := j.expired; s.before == nil && x != nil && x.key == s.key && len(j.steps) > 0 && j.steps[len(j.steps)-1] == x {
 		j.counts.Overwritten++
 	}
 	w.steps = append(w.steps, len(j.steps))
-	s.est, s.lst = w.op.inv, w.op.ret
-	if w.op.mishap.again || w.op.outcome == unknown {
-		s.lst = w.op.end
+	t0, t1, open := int64(math.MaxInt64), int64(0), false
+	s.est, s.lst = math.MaxInt, 0
+	for _, c := range candidates {
+		last := c.op.ret
+		if c.op.mishap.again || c.op.outcome == unknown {
+			last, open = c.op.end, true
+		}
+		s.est, s.lst = min(s.est, c.op.inv), max(s.lst, last)
+		t0, t1 = min(t0, c.op.t0), max(t1, c.op.t1)
 	}
-	if s.before != nil && s.before.deadline <= w.op.t0 {
-		j.broken(exactlyOneRecord, "%v changed %v, which had expired %d ms before, without its expiry: %s", w.op, s.key, w.op.t0-s.before.deadline, s.before.text)
+	if s.before != nil && s.before.deadline <= t0 {
+		j.broken(exactlyOneRecord, "%v changed %v, which had expired %d ms before, without its expiry: %s", w.op, s.key, t0-s.before.deadline, s.before.text)
 	}
 	var old image
 	if s.before != nil {
@@ -170,24 +181,50 @@ func (j *judge) cause(s *step, byVersion map[string]*write, removals []*write) {
 	if w.condition == absent && old != nil || w.condition == present && old == nil {
 		j.broken(strictlyGone, "%v was executed although its condition was false at %q", w.op, textOf(s.before))
 	}
-	if created < w.op.t0/1000*1000 || s.lst == w.op.ret && created > w.op.t1 {
+	if created < t0/1000*1000 || !open && created > t1 {
 		j.broken(orderPerKey, "the record of %v is of %v, outside its call", w.op, s.created)
 	}
 }
 
-// removal finds the removal by a user that a step is due to.
-func (j *judge) removal(s *step, removals []*write) *write {
-	var open *write
-	for _, w := range removals {
+// removals finds the removals by users that a step may be due to, the most likely one in front.
+func (j *judge) removals(s *step, all []*write) (found []*write) {
+	var open []*write
+	for _, w := range all {
 		switch {
 		case w.op.outcome == done && w.op.old.text() == textOf(s.before) && len(w.steps) == 0:
-			return w
-		case open != nil || w.op.outcome == failed || w.op.outcome == refused:
+			found = append(found, w)
+		case w.op.outcome == failed || w.op.outcome == refused:
 		case w.op.mishap.again && len(w.steps) < 2, w.op.outcome == unknown && len(w.steps) == 0:
-			open = w
+			open = append(open, w)
 		}
 	}
-	return open
+	return append(found, open...)
+}
+
+// disputed reports whether another request was at one of a request's keys during its call.
+func (j *judge) disputed(o *op) bool {
+	if o.mishap.again {
+		return true // with its copy
+	}
+	touches := func(p *op, k key) bool {
+		return slices.Contains(p.keys, k) || slices.ContainsFunc(p.writes, func(w *write) bool { return w.key == k })
+	}
+	for _, p := range j.ops {
+		if p == o || p.inv > o.ret || max(p.ret, p.end) < o.inv {
+			continue
+		}
+		for _, w := range o.writes {
+			if touches(p, w.key) {
+				return true
+			}
+		}
+		for _, k := range o.keys {
+			if touches(p, k) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // expiry checks that an expiry was due.
@@ -208,6 +245,9 @@ func (j *judge) expiry(s *step, created int64) {
 	case d > j.drain || created < d/1000*1000:
 		j.broken(neverEarly, "%v expired at %d, before its deadline %d: %s", s.key, created, d, s.before.text)
 	}
+	if late := created - d; j.up <= d && late > slack.Milliseconds() {
+		j.broken(markBelowAll, "%v expired %d ms after its deadline %d, at a server that was up: %s", s.key, late, d, s.before.text)
+	}
 	j.counts.Expirations++
 	j.expired = s
 	// it happened behind all ticks before the deadline
@@ -221,8 +261,11 @@ func (j *judge) writes() {
 			j.broken(available, "%v: %v", o, o.err)
 		}
 		most := 1
-		if o.mishap.again {
+		if o.mishap.again && o.kind != transact { // the token of a transaction makes the second copy do nothing
 			most = 2
+		}
+		if o.conflict && o.err == nil && !j.disputed(o) {
+			j.broken(available, "%v was refused for a conflict, and no other request was at its keys", o)
 		}
 		for _, w := range o.writes {
 			least := 0

@@ -25,7 +25,6 @@ func newState(m image) *state {
 // model is what the table holds, by the stream.
 type model struct {
 	parts map[string]map[key]*state // by partition key
-	size  int
 }
 
 func (m *model) get(k key) *state { return m.parts[k.pk][k] }
@@ -36,16 +35,10 @@ func (m *model) set(k key, s *state) {
 		part = map[key]*state{}
 		m.parts[k.pk] = part
 	}
-	_, was := part[k]
-	switch {
-	case s == nil && was:
+	if s == nil {
 		delete(part, k)
-		m.size--
-	case s != nil:
+	} else {
 		part[k] = s
-		if !was {
-			m.size++
-		}
 	}
 }
 

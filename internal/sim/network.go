@@ -18,7 +18,7 @@ type mishap struct {
 	later         time.Duration // the second copy is so much later
 }
 
-// draw returns the mishap of a request, in a network in which so many percent have one.
+// drawMishap returns the mishap of a request, in a network in which so many percent have one.
 func drawMishap(r *rand.Rand, bad int) (m mishap) {
 	if !percent(r, bad) {
 		return mishap{}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -75,7 +77,9 @@ type op struct {
 
 	mishap mishap // of the network
 
+	hurt     atomic.Bool // an answer came from a server whose disk failed, or was cut
 	outcome  outcome
+	conflict bool  // it was refused because of another request to one of its keys
 	err      error // what the client got, if it is none of the expected failures
 	inv, ret int   // ticks of the call
 	end      int   // the tick at which its last copy left the server; at least ret
@@ -88,7 +92,7 @@ type op struct {
 
 func (o *op) String() string { return fmt.Sprintf("%v %s", o.kind, o.name) }
 
-// conditionOf returns the text of a condition.
+// conditionText returns the text of the condition of a write, or nil.
 func (w *write) conditionText() *string {
 	switch w.condition {
 	case absent:
@@ -153,19 +157,21 @@ func (o *op) run(ctx context.Context, db *dynamodb.Client) {
 		o.outcome = failed
 		o.seen = map[key]image{o.writes[0].key: fromItem(condition.Item)}
 	case errors.As(err, &cancelled):
-		o.outcome = refused
+		o.outcome, o.conflict = refused, true
 		for i, r := range cancelled.CancellationReasons {
 			if aws.ToString(r.Code) == "ConditionalCheckFailed" {
-				o.outcome = failed
+				o.outcome, o.conflict = failed, false
 				o.seen = map[key]image{o.writes[i].key: fromItem(r.Item)} // one is enough
 			}
 		}
 	case errors.As(err, &answer) && answer.ErrorCode() == "TransactionConflictException":
-		o.outcome = refused
+		o.outcome, o.conflict = refused, true
 	case errors.As(err, &answer) && answer.ErrorFault() == smithy.FaultClient:
 		o.outcome, o.err = refused, err
-	default:
+	case errors.Is(err, errDown), errors.Is(err, errReset), o.hurt.Load():
 		o.outcome = unknown
+	default: // a whole server has no reason
+		o.outcome, o.err = unknown, err
 	}
 	if o.outcome != unknown && o.mishap.again {
 		o.outcome = unknown // the other copy may have been executed
@@ -207,7 +213,7 @@ func (o *op) call(ctx context.Context, db *dynamodb.Client) error {
 	case get:
 		out, err := db.GetItem(ctx, &dynamodb.GetItemInput{TableName: table, Key: o.keys[0].image().item(), ConsistentRead: aws.Bool(true)})
 		if err == nil {
-			o.see(out.Item)
+			err = o.see(o.keys, out.Item)
 		}
 		return err
 	case batchPut:
@@ -217,7 +223,7 @@ func (o *op) call(ctx context.Context, db *dynamodb.Client) error {
 		}
 		out, err := db.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{tableName: requests}})
 		if err == nil && len(out.UnprocessedItems) > 0 {
-			return fmt.Errorf("%d items of a batch were not processed", len(out.UnprocessedItems[tableName])) // so the outcome is unknown
+			return fmt.Errorf("%d items of a batch were not processed", len(out.UnprocessedItems[tableName]))
 		}
 		return err
 	case batchGet:
@@ -232,7 +238,7 @@ func (o *op) call(ctx context.Context, db *dynamodb.Client) error {
 		if len(out.UnprocessedKeys) > 0 {
 			return errors.New("keys of a batch were not processed")
 		}
-		o.see(out.Responses[tableName]...)
+		return o.see(o.keys, out.Responses[tableName]...)
 	case transact:
 		return o.transactWrite(ctx, db)
 	case transactGet:
@@ -244,8 +250,13 @@ func (o *op) call(ctx context.Context, db *dynamodb.Client) error {
 		if err != nil {
 			return err
 		}
-		for _, r := range out.Responses {
-			o.see(r.Item)
+		if len(out.Responses) != len(o.keys) {
+			return fmt.Errorf("%d answers to %d reads", len(out.Responses), len(o.keys))
+		}
+		for i, r := range out.Responses {
+			if err := o.see(o.keys[i:i+1], r.Item); err != nil {
+				return err
+			}
 		}
 	default:
 		return o.readMany(ctx, db)
@@ -281,8 +292,7 @@ func (o *op) readMany(ctx context.Context, db *dynamodb.Client) error {
 		if out.LastEvaluatedKey != nil {
 			return errors.New("the scan has a second page")
 		}
-		o.see(out.Items...)
-		return nil
+		return o.seeAll(out.Count, out.Items)
 	}
 	in := &dynamodb.QueryInput{TableName: table, ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("pk = :pk"),
 		ExpressionAttributeValues: map[string]types.AttributeValue{":pk": &types.AttributeValueMemberS{Value: o.pk}}}
@@ -300,18 +310,38 @@ func (o *op) readMany(ctx context.Context, db *dynamodb.Client) error {
 		return errors.New("the query has a second page")
 	}
 	o.counted = int(out.Count)
-	o.see(out.Items...)
-	return nil
+	if o.kind == count {
+		return nil
+	}
+	return o.seeAll(out.Count, out.Items)
 }
 
-// see notes items that a read returned.
-func (o *op) see(items ...map[string]types.AttributeValue) {
+// seeAll notes the items of a query or a scan, which has counted them.
+func (o *op) seeAll(n int32, items []map[string]types.AttributeValue) error {
+	if int(n) != len(items) {
+		return fmt.Errorf("%d items are counted as %d", len(items), n)
+	}
+	return o.see(nil, items...)
+}
+
+// see notes items that a read returned. It asked for some keys, or for all: nil.
+func (o *op) see(asked []key, items ...map[string]types.AttributeValue) error {
 	if o.seen == nil {
 		o.seen = make(map[key]image, len(items))
 	}
 	for _, item := range items {
-		if m := fromItem(item); m != nil {
-			o.seen[m.key()] = m
+		m := fromItem(item)
+		if m == nil {
+			continue
 		}
+		k := m.key()
+		if _, twice := o.seen[k]; twice {
+			return fmt.Errorf("%v is in the answer twice", k)
+		}
+		if asked != nil && !slices.Contains(asked, k) {
+			return fmt.Errorf("%v is in the answer and was not asked for", k)
+		}
+		o.seen[k] = m
 	}
+	return nil
 }

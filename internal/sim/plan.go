@@ -19,9 +19,8 @@ const (
 
 // plan is what the clients do in a round.
 type plan struct {
-	length time.Duration
-	ops    []*op
-	end    ending
+	ops []*op
+	end ending
 	// the server's end comes at this time, or so many operations of the disk later
 	endAt  time.Duration
 	endOps int64
@@ -62,7 +61,7 @@ func planRound(seed uint64, round int, now time.Time, m *model, bulk int) *plan 
 	p.atDeadlines(m)
 	p.bulk(bulk)
 	slices.SortStableFunc(p.ops, func(a, b *op) int { return cmp.Compare(a.at, b.at) })
-	out := &plan{length: p.length, ops: p.ops, endAt: upTo(r, p.length), down: upTo(r, 20*time.Millisecond)}
+	out := &plan{ops: p.ops, endAt: upTo(r, p.length), down: upTo(r, 20*time.Millisecond)}
 	if percent(r, 50) {
 		out.endOps = 1 + r.Int64N(40)
 	}

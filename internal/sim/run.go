@@ -23,12 +23,14 @@ type Options struct {
 	// Replay is the command line that replays an episode, for messages. %d stand for the seed and the
 	// episode.
 	Replay   string
+	Env      []string // the whole environment of the processes. Default: empty, so that a replay in another shell has the same
+	Loose    bool     // let goroutines run in any order, as for a program with cgo
 	Seed     uint64
-	First    uint64 // the first episode
-	Episodes int    // 0: no limit
-	For      time.Duration
-	Workers  int // processes at once
-	Until    int // episodes with findings after which the run ends. Default: 10
+	First    uint64        // the first episode
+	Episodes int           // 0: no limit
+	For      time.Duration // after which no episode begins. 0: no limit
+	Workers  int           // processes at once
+	Until    int           // episodes with findings after which the run ends. Default: 10
 	// Done is called after each episode. Calls do not overlap. Nil: not called.
 	Done func(Result)
 }
@@ -52,22 +54,19 @@ type Finding struct {
 }
 
 const (
-	// childPatience is the real time of an episode after which it hangs
-	childPatience = 3 * time.Minute
+	// childPatience is the real time of an episode after which it hangs. One takes seconds; a busy
+	// machine is no reason.
+	childPatience = 10 * time.Minute
 	untilDefault  = 10
 )
 
-// Run runs episodes until the time is over, all have run, or some have found something.
+// Run runs episodes until the time is over, all have run, or some have found something. Episodes that
+// have begun run to their end, unless ctx ends. A process that hangs or is killed is an error.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	began := time.Now()
 	o.Until = cmp.Or(o.Until, untilDefault)
 	ctx, enough := context.WithCancel(ctx)
 	defer enough()
-	if o.For > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, o.For)
-		defer cancel()
-	}
 	report := &Report{Seed: o.Seed, Workers: o.Workers, Exact: true, Findings: []Finding{}}
 	var mu sync.Mutex // guards all below, and report
 	next := o.First
@@ -75,7 +74,8 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		next++
-		return next - 1, ctx.Err() == nil && (o.Episodes == 0 || next-o.First <= uint64(o.Episodes))
+		over := o.For > 0 && time.Since(began) >= o.For
+		return next - 1, ctx.Err() == nil && !over && (o.Episodes == 0 || next-o.First <= uint64(o.Episodes))
 	}
 	var failure error
 	var workers sync.WaitGroup
@@ -88,8 +88,9 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 				}
 				r, exact, err := runChild(ctx, o, number)
 				mu.Lock()
-				if ctx.Err() == nil {
-					failure = errors.Join(failure, err)
+				if err != nil && ctx.Err() == nil {
+					failure = errors.Join(failure, fmt.Errorf("episode %d of seed %d: %w", number, o.Seed, err))
+				} else if err == nil {
 					report.Exact = report.Exact && exact
 					report.add(o, r)
 				}
@@ -128,7 +129,8 @@ func (c *Counts) add(d Counts) {
 }
 
 // runChild runs an episode in a process, whose goroutines run in the same order each time, if the
-// machine allows that. A process that dies or hangs is a finding.
+// machine allows that. A process that ends without a result, by a panic, is a finding. One that is
+// killed or hangs is an error: the machine may be at fault.
 func runChild(ctx context.Context, o Options, number uint64) (r Result, exact bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, childPatience)
 	defer cancel()
@@ -136,33 +138,57 @@ func runChild(ctx context.Context, o Options, number uint64) (r Result, exact bo
 	command := func() *exec.Cmd {
 		self := o.Self(o.Seed, number)
 		cmd := exec.CommandContext(ctx, self[0], self[1:]...)
+		cmd.Env = append([]string{}, o.Env...) // nil would be the environment of this process
 		cmd.Stdout, cmd.Stderr = &out, &said
 		return cmd
 	}
-	err = steady.Run(command(), o.Seed^number)
-	if exact = !errors.Is(err, steady.ErrRefused); !exact {
+	if !o.Loose {
+		err = steady.Run(command(), o.Seed^number)
+		exact = !errors.Is(err, steady.ErrRefused)
+	}
+	if !exact {
 		out.Reset()
 		said.Reset()
 		err = command().Run()
 	}
+	r, err = outcomeOf(ctx, err, out.Bytes(), said.String())
+	r.Seed, r.Episode = o.Seed, number
+	return r, exact, err
+}
+
+// outcomeOf returns the result of a process that has ended with an error, or nil.
+func outcomeOf(ctx context.Context, ended error, out []byte, said string) (r Result, err error) {
 	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		return r, exact, fmt.Errorf("start a process for an episode: %w", err)
+	switch {
+	case ctx.Err() != nil:
+		return r, fmt.Errorf("no end after %v, or interrupted: %w", childPatience, ctx.Err())
+	case ended != nil && !errors.As(ended, &exit):
+		return r, fmt.Errorf("start a process: %w", ended)
+	case exit != nil && exit.ExitCode() < 0:
+		return r, fmt.Errorf("the process was killed: %w: %s", ended, tail(said))
 	}
-	line, rest, _ := bytes.Cut(out.Bytes(), []byte("\n"))
-	if json.Unmarshal(line, &r) == nil && r.Trace != "" {
-		return r, exact, nil
+	line, rest, _ := bytes.Cut(out, []byte("\n"))
+	if json.Unmarshal(line, &r) != nil || r.Trace == "" {
+		what := fmt.Sprintf("the process ended: %v: %s", ended, shorten(string(line)+"\n"+string(rest)+said))
+		return Result{Violations: []Violation{{Law: available, What: what, At: "unknown"}}}, nil
 	}
-	what := fmt.Sprintf("the process ended: %v: %s", err, shorten(string(line)+"\n"+string(rest)+said.String()))
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		what = fmt.Sprintf("no end after %v", childPatience)
+	if ended != nil && len(r.Violations) == 0 { // such as a data race
+		return r, fmt.Errorf("the process broke no law and failed: %w: %s", ended, tail(string(rest)+said))
 	}
-	return Result{Seed: o.Seed, Episode: number, Violations: []Violation{{Law: available, What: what, At: "unknown"}}}, exact, nil
+	return r, nil
+}
+
+// textMost is how much of what a process has said is told.
+const textMost = 1500
+
+// tail returns the end of what a process has said.
+func tail(text string) string {
+	text = strings.TrimSpace(text)
+	return text[max(0, len(text)-textMost):]
 }
 
 // shorten returns the beginning of what a process has said, which names a panic.
 func shorten(text string) string {
-	const most = 1500
 	text = strings.TrimSpace(text)
-	return text[:min(len(text), most)]
+	return text[:min(len(text), textMost)]
 }

@@ -112,6 +112,9 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, errDown
 	}
 	answer, err := l.db.Transport().RoundTrip(r)
+	if o, _ := r.Context().Value(opKey{}).(*op); o != nil && (l.disk.isFailing() || l.disk.WasCut()) {
+		o.hurt.Store(true)
+	}
 	if s.now() == l && !l.disk.WasCut() {
 		return answer, err
 	}

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 )
 
@@ -41,7 +42,7 @@ func testOptions(fault string) Options {
 	self := func(seed, number uint64) []string {
 		return []string{os.Args[0], childName, fault, fmt.Sprint(seed), fmt.Sprint(number)}
 	}
-	return Options{Self: self, Replay: "go test ./internal/sim -run TestTorture -seed %d -episode %d", Seed: *runSeed, Workers: *workers}
+	return Options{Self: self, Loose: testing.Short(), Replay: "go test ./internal/sim -run TestTorture -seed %d -episode %d", Seed: *runSeed, Workers: *workers}
 }
 
 // TestTorture runs the system through crashes and faults, and judges all its answers.
@@ -77,14 +78,16 @@ func TestTorture(t *testing.T) {
 	}
 }
 
-// TestSameAgain: an episode that runs again gives the same answers and records, to the last bit.
+// TestSameAgain: an episode that runs again, in another environment, gives the same answers and
+// records, to the last bit.
 func TestSameAgain(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the race detector has goroutines and threads of its own")
 	}
 	for number := range uint64(2) {
 		var traces []string
-		for range 2 {
+		for n := range 2 {
+			t.Setenv("A_PLACE_ON_THE_STACK", strings.Repeat("x", 5000*n)) // an environment is above the stack, and moves it
 			o := testOptions(noFault)
 			o.First, o.Episodes = number, 1
 			o.Done = func(r Result) { traces = append(traces, r.Trace) }
@@ -101,6 +104,29 @@ func TestSameAgain(t *testing.T) {
 		}
 		if traces[0] != traces[1] {
 			t.Errorf("episode %d: traces %v", number, traces)
+		}
+	}
+}
+
+// TestOutcomeOf: only a process that ends by itself tells something of the laws.
+func TestOutcomeOf(t *testing.T) {
+	for _, c := range []struct {
+		script        string
+		finding, fail string
+	}{
+		{script: "echo '{\"trace\":\"1\"}'"},
+		{script: "echo '{\"trace\":\"1\",\"violations\":[{\"law\":\"NeverEarly\"}]}'; exit 1", finding: "NeverEarly"},
+		{script: "echo panic: oh >&2; exit 2", finding: "panic: oh"},
+		{script: "echo '{\"trace\":\"1\"}'; echo WARNING: DATA RACE >&2; exit 66", fail: "DATA RACE"},
+		{script: "kill -9 $$", fail: "killed"},
+	} {
+		o := Options{Self: func(_, _ uint64) []string { return []string{"/bin/sh", "-c", c.script} }, Loose: true, Episodes: 1, Workers: 1}
+		report, err := Run(t.Context(), o)
+		if c.fail == "" != (err == nil) || err != nil && !strings.Contains(err.Error(), c.fail) {
+			t.Errorf("%s: error %v, want %q", c.script, err, c.fail)
+		}
+		if got := fmt.Sprint(report.Findings); c.finding == "" != (len(report.Findings) == 0) || !strings.Contains(got, c.finding) {
+			t.Errorf("%s: findings %s, want %q", c.script, got, c.finding)
 		}
 	}
 }

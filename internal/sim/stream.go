@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
 	"sort"
 	"time"
 
@@ -25,13 +26,36 @@ type record struct {
 type follower struct {
 	arn    string
 	shards map[string]*shard
-	seen   int
 }
 
 type shard struct {
 	parent string
 	last   string // the last sequence number; empty: none
 	over   bool   // it is closed and has been read
+	sum    uint64 // a hash of all records in their order
+	n      int    // records
+}
+
+// differs compares two readers that have read all, and says how they differ.
+func (f *follower) differs(g *follower) string {
+	for id, s := range f.shards {
+		if o := g.shards[id]; o == nil {
+			return fmt.Sprintf("shard %s is gone", id)
+		} else if s.sum != o.sum {
+			return fmt.Sprintf("shard %s had %d records, and has %d others now", id, s.n, o.n)
+		}
+	}
+	if len(f.shards) != len(g.shards) {
+		return fmt.Sprintf("there are %d shards, %d were read", len(g.shards), len(f.shards))
+	}
+	return ""
+}
+
+// add notes a record as the shard's next one.
+func (s *shard) add(r record) {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%d %s %s %s %q %q %t %d", s.sum, r.seq, r.event, r.key, r.old.text(), r.new.text(), r.service, r.created.UnixMilli())
+	s.last, s.sum, s.n = r.seq, h.Sum64(), s.n+1
 }
 
 func newFollower(arn string) *follower { return &follower{arn: arn, shards: map[string]*shard{}} }
@@ -51,7 +75,6 @@ func (f *follower) drain(ctx context.Context, db *dynamodbstreams.Client) ([]rec
 		all = append(all, some...)
 	}
 	sort.Slice(all, func(i, j int) bool { return all[i].seq < all[j].seq })
-	f.seen += len(all)
 	return all, nil
 }
 
@@ -112,7 +135,7 @@ func (f *follower) read(ctx context.Context, db *dynamodbstreams.Client, id stri
 			if next.seq <= s.last {
 				return nil, fmt.Errorf("OrderPerKey: shard %s has %s behind %s", id, next.seq, s.last)
 			}
-			s.last = next.seq
+			s.add(next)
 			all = append(all, next)
 		}
 		if at = page.NextShardIterator; at == nil {
