@@ -190,6 +190,9 @@ func TestOptions(t *testing.T) {
 	if _, err := expirybench.Run(t.Context(), expirybench.Options{Endpoint: at("http://192.0.2.1:8000")}); !errors.Is(err, bench.ErrNotLoopback) {
 		t.Error(err)
 	}
+	if _, err := expirybench.Run(t.Context(), expirybench.Options{Endpoint: at("http://192.0.2.1:8000"), AllowRemote: true, Start: "false"}); !errors.As(err, &usage) {
+		t.Error(err)
+	}
 }
 
 // answer is an answer that a test may alter.

@@ -35,7 +35,7 @@ type Report struct {
 	Cost     *Cost     `json:"cost,omitempty"`
 	Survival *Survival `json:"survival,omitempty"`
 
-	// Faults are what no configuration of an endpoint explains.
+	// Faults are broken promises of a server that claims durable data.
 	Faults  []string `json:"faults"`
 	Summary string   `json:"summary"` // one line
 	TookS   float64  `json:"took_s"`
@@ -151,7 +151,11 @@ func (r *Report) summarize() string {
 		texts = append(texts, fmt.Sprintf("%d of %d operations see expired items", seen, offered))
 	}
 	if n := r.Renewals; n != nil {
-		texts = append(texts, fmt.Sprintf("%d of %d acknowledged renewals removed wrongly", n.faults(), n.Acknowledged))
+		if n.Removed == 0 && n.faults() == 0 {
+			texts = append(texts, "none of the renewed items and of the others was removed, which shows nothing about renewals")
+		} else {
+			texts = append(texts, fmt.Sprintf("%d of %d acknowledged renewals removed wrongly", n.faults(), n.Acknowledged))
+		}
 	}
 	if e := r.Events; e != nil && e.NotOffered == "" {
 		texts = append(texts, fmt.Sprintf("%d of %d stream records wrong", e.faults(), e.Expected))

@@ -67,6 +67,9 @@ func (r *run) killOnce(ctx context.Context, lead time.Duration) error {
 	}
 	acknowledged := r.writeUntilKilled(ctx, t)
 	killed := time.Now()
+	if r.answers(ctx) {
+		return fmt.Errorf("--start: the endpoint still answers after the kill of process %d; give the server's own command", r.server.pid())
+	}
 	if killed.After(deadline) {
 		if err := r.restart(ctx); err != nil {
 			return err

@@ -148,7 +148,7 @@ func (p *getPart) look(ctx context.Context) error {
 	return nil
 }
 
-// indexQuery is the name of the readers whose reads are eventually consistent, as those of a global index are.
+// indexQuery is the name of the readers of a global index, whose reads are eventually consistent.
 const indexQuery = "Query of an index"
 
 // queries watches the items of some keys of the global index by Query.
