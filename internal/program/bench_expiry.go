@@ -11,7 +11,7 @@ type BenchExpiryFlags struct {
 	Name        string `help:"Name of the endpoint in the report. Default: its URL." placeholder:"NAME"`
 	Configured  string `help:"What is configured at the endpoint, for the report: the period of its sweep, durability, memory." placeholder:"TEXT"`
 	ServerPID   int    `name:"server-pid" help:"The server's process, whose CPU time and disk writes are shown. Default: the one that listens there." placeholder:"PID"`
-	Start       string `help:"Command line that starts the server, which keeps its data. The run starts it, and kills it once to see what survives." placeholder:"COMMAND"`
+	Start       string `help:"Command line that starts the server, which keeps its data. The run starts it, and kills it once to see what survives. A kill keeps what the kernel has; it does not show whether data is synced." placeholder:"COMMAND"`
 	AllowRemote bool   `help:"Allow an endpoint on another machine. Use only one that you may load to its limits."`
 
 	Only     []string      `help:"Parts to run, from the list above. Default: all." placeholder:"NAME"`
@@ -22,7 +22,7 @@ type BenchExpiryFlags struct {
 	Renewals int           `help:"Number of items that are renewed around their deadlines. Default: 1000." placeholder:"N"`
 	Load     time.Duration `help:"Longest time to write the items of one measurement, which is left out otherwise. Default: 1m." placeholder:"TIME"`
 	Wait     time.Duration `help:"Longest wait for removals after the last deadline. Default: 30s." placeholder:"TIME"`
-	Quick    bool          `help:"Use small numbers: a run takes less than a minute, and its figures mean little."`
+	Quick    bool          `help:"Use small numbers: a run takes about a minute, and its figures mean little."`
 
 	JSON bool   `name:"json" help:"Print the report as JSON."`
 	Page string `help:"Write the report with charts to this file, as HTML." placeholder:"FILE"`
@@ -44,7 +44,7 @@ It writes items with deadlines into tables of its own, and watches them through 
 how late readers see removals, which operations still see an expired item, and what an expiration costs; and it finds
 removals before the deadline, renewed items that are removed, faults of stream records, and what a kill loses.
 Parts: ` + benchExpiryParts + `.
-Exit code 1: the endpoint broke a promise that no configuration explains. docs/expiry-benchmark/README.md has the rules.`
+Exit code 1: the endpoint broke a promise of a server that claims durable data. docs/expiry-benchmark/README.md has the rules.`
 }
 
 // benchExpiryParts are the names of the parts, in order. Package expirybench has them; a test compares.

@@ -101,7 +101,7 @@ func (r *run) callRound(ctx context.Context, list []*caller, burst int, phase, l
 	}
 	defer r.discard(ctx, t)
 	lead += time.Duration(2 * float64(burst) / r.perS * float64(time.Second))
-	deadline := time.Now().Add(lead + phase + time.Second).Truncate(time.Second)
+	deadline := r.firstDeadline(lead + phase)
 	if _, err := t.fill(ctx, burst, lead, func(i int) item { return item{i, deadline} }); err != nil {
 		return err
 	}

@@ -74,7 +74,7 @@ func (r *run) costOnce(ctx context.Context, lead time.Duration) error {
 	}
 	second := r.use()
 	lead += time.Duration(2 * float64(n) / r.perS * float64(time.Second))
-	s := schedule{first: time.Now().Add(lead + rest + early + time.Second).Truncate(time.Second), n: n, seconds: 1}
+	s := schedule{first: r.firstDeadline(lead + rest + early), n: n, seconds: 1}
 	if _, err := t.fill(ctx, n, lead, s.item); err != nil {
 		return err
 	}

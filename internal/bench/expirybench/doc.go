@@ -14,7 +14,7 @@
 //	Wrong:    an acknowledged renewal, and then no item with the new deadline
 //	Left out: nothing is left out in silence; the report says what and why
 //
-// Faults, which no configuration of an endpoint explains, fail the run: early removals, wrong deletions,
+// Faults are broken promises of a server that claims durable data. They fail the run: early removals, wrong deletions,
 // lost, doubled, disordered and wrongly marked records, and lost acknowledged items. Lateness, leaks and
 // items that are not removed in time are figures.
 package expirybench

@@ -73,18 +73,19 @@ func (d dated) Do(r *http.Request) (*http.Response, error) {
 
 // Clock is the difference of an endpoint's clock from the client's, from the Date headers of its answers.
 type Clock struct {
-	// Known is false for an endpoint without Date headers. Then no difference is allowed for.
+	// Known is false for an endpoint without Date headers. If its clock may be its own, nothing is early then.
 	Known bool `json:"known"`
 	// The endpoint's clock is ahead of the client's by this, at least and at most.
 	AheadLeastMS int64 `json:"ahead_least_ms"`
 	AheadMostMS  int64 `json:"ahead_most_ms"`
-	// Own means that the endpoint has a clock of its own: it is on another machine, or the difference
-	// is not zero. Only then figures allow for the difference.
+	// Own means that the endpoint may have a clock of its own: it is on another machine, its process is not known
+	// (it may be in a virtual machine), or the difference is not zero. Only then figures allow for the difference.
 	Own bool `json:"own"`
 }
 
 const (
 	clockMost = 365 * 24 * time.Hour // a greater difference makes the Dates implausible
+	aheadMost = time.Minute          // deadlines are put off by the difference
 	clockFor  = 1100 * time.Millisecond
 	clockEach = 20 * time.Millisecond // between two looks at the Date
 )
@@ -99,6 +100,9 @@ func (e *endpoint) readClock(ctx context.Context) error {
 			return err
 		}
 	}
+	if lead := e.difference().lead(); lead > aheadMost {
+		return fmt.Errorf("its clock is ahead of this machine's by up to %s, more than %s", lead, aheadMost)
+	}
 	return nil
 }
 
@@ -106,18 +110,31 @@ func (e *endpoint) readClock(ctx context.Context) error {
 func (e *endpoint) difference() Clock {
 	low, high, known := e.clock.At(time.Now().UnixMilli())
 	if !known {
-		return Clock{}
+		return Clock{Own: !e.local || e.pid == 0}
 	}
-	return Clock{Known: true, AheadLeastMS: low, AheadMostMS: high, Own: !e.local || low > 0 || high < 0}
+	return Clock{Known: true, AheadLeastMS: low, AheadMostMS: high, Own: !e.local || e.pid == 0 || low > 0 || high < 0}
 }
 
 // ahead returns by how much the endpoint's clock may be ahead of the client's: an answer that arrives
-// as much before a deadline is not early.
+// as much before a deadline is not early. An unknown clock may be ahead by any time.
 func (c Clock) ahead() time.Duration {
+	if c.Own && !c.Known {
+		return clockMost
+	}
+	return c.lead()
+}
+
+// lead returns by how much sooner than by the client's clock deadlines may pass at the endpoint.
+func (c Clock) lead() time.Duration {
 	if !c.Own {
 		return 0
 	}
 	return time.Duration(max(c.AheadMostMS, 0)) * time.Millisecond
+}
+
+// firstDeadline returns the first whole second that is at least a lead away, by the endpoint's clock too.
+func (r *run) firstDeadline(lead time.Duration) time.Time {
+	return time.Now().Add(lead + r.difference().lead() + time.Second).Truncate(time.Second)
 }
 
 // behind returns by how much the endpoint's clock may be behind the client's: a request that is sent

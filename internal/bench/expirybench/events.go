@@ -3,7 +3,7 @@ package expirybench
 import (
 	"context"
 	"fmt"
-
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -17,10 +17,12 @@ import (
 // Events are the faults of a stream whose items have a history: written, changed twice, then expired or
 // deleted by a client.
 type Events struct {
-	Keys       int `json:"keys"`
-	Deleted    int `json:"deleted"`  // of them, those that a client deleted
-	Expected   int `json:"expected"` // records
-	Lost       int `json:"lost"`
+	Keys     int `json:"keys"`
+	Deleted  int `json:"deleted"`  // of them, those that a client deleted
+	Expected int `json:"expected"` // records
+	Lost     int `json:"lost"`     // of writes and of deletions by clients
+	// Unrecorded are expiring items that are not in the table, and have no record of it by the end of the wait.
+	Unrecorded int `json:"unrecorded"`
 	Doubled    int `json:"doubled"`
 	Disordered int `json:"disordered"` // keys whose records are not in the order of the changes
 	// Mismarked are removals by the endpoint without the mark of an expiry, and clients' changes with it.
@@ -72,7 +74,7 @@ func (r *run) eventsOnce(ctx context.Context, lead time.Duration) error {
 		version := gone
 		if record.EventName != types.OperationTypeRemove {
 			version = int(attr.Integer(record.Dynamodb.NewImage[numberName]))
-		} else {
+		} else if !slices.Contains(histories[number], gone) {
 			left--
 		}
 		if isExpiry(record) != (version == gone && number%deletedEach != 0) {
@@ -84,6 +86,9 @@ func (r *run) eventsOnce(ctx context.Context, lead time.Duration) error {
 		return err
 	}
 	deadline, err := r.writeHistories(ctx, t, lead)
+	if err == nil {
+		err = r.lookForExpired(ctx, t, deadline)
+	}
 	if err == nil {
 		limit, cancel := context.WithDeadline(ctx, deadline.Add(r.Wait))
 		for more := true; more; more = bench.Pause(limit, recordPoll) == nil {
@@ -109,13 +114,26 @@ func (r *run) eventsOnce(ctx context.Context, lead time.Duration) error {
 	}
 	found.count(histories, inTable)
 	r.report.Events = found
-	r.result("%d lost, %d doubled, %d out of order, %d wrongly marked of %d", found.Lost, found.Doubled, found.Disordered, found.Mismarked, found.Expected)
+	r.result("%d lost, %d doubled, %d out of order, %d wrongly marked of %d", found.Lost+found.Unrecorded, found.Doubled, found.Disordered, found.Mismarked, found.Expected)
 	return nil
+}
+
+// lookForExpired learns by a Scan right after the deadline whether the endpoint shows expired items.
+func (r *run) lookForExpired(ctx context.Context, t *table, deadline time.Time) error {
+	after := deadline.Add(r.difference().behind() + time.Millisecond)
+	if err := bench.Pause(ctx, time.Until(after)); err != nil {
+		return err
+	}
+	return t.scan(ctx, func(number int, sent time.Time) {
+		if number%deletedEach != 0 && sent.After(after) {
+			r.report.ShowsExpired = true
+		}
+	})
 }
 
 // writeHistories writes all versions of each item, and deletes some. It returns the deadline of the others.
 func (r *run) writeHistories(ctx context.Context, t *table, lead time.Duration) (time.Time, error) {
-	deadline := time.Now().Add(lead + time.Second).Truncate(time.Second)
+	deadline := r.firstDeadline(lead)
 	group, limited := errgroup.WithContext(ctx)
 	group.SetLimit(loaders)
 	for number := range eventKeys {
@@ -137,7 +155,7 @@ func (r *run) writeHistories(ctx context.Context, t *table, lead time.Duration) 
 	if err := group.Wait(); err != nil {
 		return deadline, fmt.Errorf("write items with a history: %w", err)
 	}
-	if time.Now().After(deadline) {
+	if time.Until(deadline) < r.difference().lead() {
 		return deadline, errTooSlow
 	}
 	return deadline, nil
@@ -169,6 +187,8 @@ func (e *Events) count(histories []history, inTable map[int]bool) {
 		}
 		for version := 1; version <= gone; version++ {
 			switch {
+			case times[version] == 0 && version == gone && version <= last && number%deletedEach != 0:
+				e.Unrecorded++
 			case times[version] == 0 && version <= last:
 				e.Lost++
 			case times[version] > 1:

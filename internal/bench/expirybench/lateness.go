@@ -29,7 +29,7 @@ type Case struct {
 // Records are the faults of a stream's records of removals; nil for a table without a stream.
 type Records struct {
 	Expected int `json:"expected"` // removals
-	Lost     int `json:"lost"`     // without a record at the end of the wait
+	Lost     int `json:"lost"`     // not in the table, and without a record by the end of the wait
 	Doubled  int `json:"doubled"`  // with more than one
 	Unmarked int `json:"unmarked"` // records of removals that are not marked as an expiry
 }
@@ -146,13 +146,13 @@ func (r *run) measureOnce(ctx context.Context, c *Case, seconds int) error {
 		if err != nil {
 			return err
 		}
-		defer f.stop(ctx)
+		defer f.cancel()
 		records.follower = f
-		if !time.Now().Before(s.first) { // the first records are missed, which is not the endpoint's fault
+		if time.Until(s.first) < r.difference().lead()+watchFrom/2 { // the first records are missed, which is not the endpoint's fault
 			return errors.Join(errTooSlow, r.drop(ctx, t.name))
 		}
 	}
-	if err := bench.Pause(ctx, time.Until(s.first.Add(-watchFrom))); err != nil {
+	if err := bench.Pause(ctx, time.Until(s.first.Add(-watchFrom-r.difference().lead()))); err != nil {
 		return err
 	}
 	if err := r.watchCase(ctx, c, t, s, records); err != nil {
@@ -160,6 +160,11 @@ func (r *run) measureOnce(ctx context.Context, c *Case, seconds int) error {
 	}
 	if err := records.endCase(ctx, c, t); err != nil {
 		return err
+	}
+	if records.follower != nil {
+		if err := records.follower.stop(ctx); err != nil {
+			return err
+		}
 	}
 	if c.NotRemoved == c.Items {
 		r.removesNothing = fmt.Sprintf("nothing was removed within %s, in the case of %s", r.Wait, c.Name)
@@ -181,9 +186,9 @@ func (r *run) load(ctx context.Context, c *Case, seconds int) (*table, schedule,
 			return t, schedule{}, r.drop(ctx, t.name)
 		}
 		lead := prepareFor + time.Duration(float64(needed)*(1.3+float64(try)))
-		s := schedule{first: time.Now().Add(lead + time.Second).Truncate(time.Second), n: c.Items, seconds: seconds}
+		s := schedule{first: r.firstDeadline(lead), n: c.Items, seconds: seconds}
 		c.LoadedPerS, err = t.fill(ctx, c.Items, lead, s.item)
-		if err == nil && time.Until(s.first) > watchFrom {
+		if err == nil && time.Until(s.first) > watchFrom+r.difference().lead() {
 			return t, s, nil
 		}
 		if err != nil && !errors.Is(err, errTooSlow) {
@@ -206,9 +211,9 @@ func (r *run) watchCase(ctx context.Context, c *Case, t *table, s schedule, reco
 	limit, cancel := context.WithDeadline(ctx, s.last().Add(r.Wait))
 	defer cancel()
 	group, limit := errgroup.WithContext(limit)
-	offered := map[string]string{"Query of an index": "", "stream": ""}
+	offered := map[string]string{indexQuery: "", "stream": ""}
 	if !t.index {
-		offered["Query of an index"] = "the table has no index: the endpoint refuses one"
+		offered[indexQuery] = "the table has no index: the endpoint refuses one"
 	}
 	if !t.stream {
 		offered["stream"] = "the table has no stream: the endpoint refuses one"
@@ -226,6 +231,9 @@ func (r *run) watchCase(ctx context.Context, c *Case, t *table, s schedule, reco
 			c.Methods = append(c.Methods, Method{Name: w.name(), NotOffered: why})
 		} else {
 			c.Methods = append(c.Methods, w.result(r.difference().ahead()))
+		}
+		if s, ok := w.(*scans); ok && s.sawExpired(r.difference().behind()) {
+			r.report.ShowsExpired = true
 		}
 	}
 	return nil

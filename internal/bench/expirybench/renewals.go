@@ -76,7 +76,7 @@ func (r *run) renewOnce(ctx context.Context, lead time.Duration) error {
 	}
 	defer r.discard(ctx, t)
 	lead += time.Duration(2 * float64(r.Renewals) / r.perS * float64(time.Second))
-	s := schedule{first: time.Now().Add(lead + time.Second).Truncate(time.Second), n: r.Renewals, seconds: max(r.Renewals/renewPerS, 1)}
+	s := schedule{first: r.firstDeadline(lead), n: r.Renewals, seconds: max(r.Renewals/renewPerS, 1)}
 	if _, err := t.fill(ctx, s.n, lead, s.item); err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (r *run) renewOnce(ctx context.Context, lead time.Duration) error {
 		}
 		stop = func() error { return f.stop(ctx) }
 	}
-	if time.Until(s.first) < 2*renewFrom {
+	if time.Until(s.first) < 2*renewFrom+r.difference().lead() {
 		return errors.Join(stop(), errTooSlow)
 	}
 	all := planRenewals(s, min(renewLate, r.Wait/2))

@@ -14,7 +14,7 @@ import (
 )
 
 // ErrFaults is the error of a run that found faults. The report has them.
-var ErrFaults = errors.New("the endpoint broke promises that no configuration explains")
+var ErrFaults = errors.New("the endpoint broke promises of a server that claims durable data")
 
 // run is the state of a run.
 type run struct {
@@ -66,6 +66,9 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	r := &run{Options: o, prefix: fmt.Sprintf("expiry-bench-%08x-", rand.Uint32()), tables: map[string]bool{}}
 	if r.endpoint, err = connect(ctx, o); err != nil {
 		return nil, err
+	}
+	if o.Start != "" && !r.local {
+		return nil, &bench.UsageError{Err: errors.New("--start: the endpoint is not on this machine")}
 	}
 	start := time.Now()
 	r.report = newReport(o, r.endpoint, start)

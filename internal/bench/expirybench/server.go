@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/mayflydb/mayfly/internal/bench"
+	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
 // server is a process of the run that serves the endpoint.
@@ -43,6 +44,9 @@ func (t *tail) Write(p []byte) (int, error) {
 // startServer starts a command line, and waits until the endpoint answers. A shell replaces itself by the
 // command, so that its process is the server's.
 func (r *run) startServer(ctx context.Context) (*server, error) {
+	if r.answers(ctx) {
+		return nil, fmt.Errorf("--start: a server answers at %s already; end it first", r.Endpoint.URL)
+	}
 	s := &server{command: exec.Command("sh", "-c", "exec "+r.Start), ended: make(chan struct{})}
 	s.command.Env = withoutSettings(os.Environ())
 	s.command.Stdout, s.command.Stderr = &s.output, &s.output
@@ -60,16 +64,21 @@ func (r *run) startServer(ctx context.Context) (*server, error) {
 			return false, errors.New("--start: the server ended")
 		default:
 		}
-		asked, cancel := context.WithTimeout(ctx, time.Second)
-		defer cancel()
-		_, err := r.db.ListTables(asked, &dynamodb.ListTablesInput{Limit: aws.Int32(1)})
-		return err == nil, nil
+		return r.answers(ctx), nil
 	})
 	if err != nil {
 		s.kill()
 		return nil, fmt.Errorf("%w: %s", err, bytes.TrimSpace(s.output.Bytes()))
 	}
 	return s, nil
+}
+
+// answers reports whether any server answers at the endpoint.
+func (r *run) answers(ctx context.Context) bool {
+	asked, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	_, err := r.db.ListTables(asked, &dynamodb.ListTablesInput{Limit: aws.Int32(1)})
+	return err == nil || retry.Code(err) != ""
 }
 
 // withoutSettings drops the variables that would set flags of mayfly.

@@ -12,11 +12,15 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mayflydb/mayfly/internal/bench"
+	"github.com/mayflydb/mayfly/internal/work/retry"
 )
 
 const (
 	streamPause = 5 * time.Millisecond // between two reads of a shard
-	recordsMost = 1000                 // in an answer
+	failedPause = 100 * time.Millisecond
+	recordsMost = 1000 // in an answer
+	// reads that have failed for so long at the end may have missed records, which is not the endpoint's loss
+	failingMost = time.Second
 )
 
 // follower reads all shards of a table's stream. It reads each record once, in the order of its shard.
@@ -85,19 +89,33 @@ func (f *follower) claim(shard string) bool {
 
 // read reads a shard to its end, and then the shards that follow it.
 func (f *follower) read(ctx context.Context, iterator *string) error {
+	var failing time.Time // since when reads have failed; zero: the last one has not
 	for iterator != nil {
 		out, err := f.table.streams.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: iterator, Limit: aws.Int32(recordsMost)})
 		if err != nil {
-			if ctx.Err() != nil {
-				return nil
+			if failing.IsZero() {
+				failing = time.Now()
 			}
-			return err
+			if ctx.Err() == nil && retry.Classify(err) == retry.Permanent {
+				return err
+			}
+			if bench.Pause(ctx, failedPause) == nil {
+				continue
+			}
+			if time.Since(failing) >= failingMost {
+				return err
+			}
+			return nil
 		}
+		failing = time.Time{}
 		f.pass(out.Records, time.Now())
 		iterator = out.NextShardIterator
 		if bench.Pause(ctx, streamPause) != nil {
 			return nil
 		}
+	}
+	if ctx.Err() != nil {
+		return nil
 	}
 	return f.start(ctx, types.ShardIteratorTypeTrimHorizon)
 }

@@ -61,12 +61,15 @@ func (r *run) killOnce(ctx context.Context, lead time.Duration) error {
 	}
 	defer r.discard(ctx, t)
 	found := &Survival{Expired: expiringItems}
-	deadline := time.Now().Add(lead + keptFor + time.Second).Truncate(time.Second)
+	deadline := r.firstDeadline(lead + keptFor)
 	if _, err := t.fill(ctx, expiringItems, lead, func(i int) item { return item{i, deadline} }); err != nil {
 		return err
 	}
 	acknowledged := r.writeUntilKilled(ctx, t)
 	killed := time.Now()
+	if r.answers(ctx) {
+		return fmt.Errorf("--start: the endpoint still answers after the kill of process %d; give the server's own command", r.server.pid())
+	}
 	if killed.After(deadline) {
 		if err := r.restart(ctx); err != nil {
 			return err
@@ -87,6 +90,7 @@ func (r *run) killOnce(ctx context.Context, lead time.Duration) error {
 		return err
 	}
 	r.report.Survival = found
+	r.report.ShowsExpired = r.report.ShowsExpired || found.StillSeen > 0
 	r.result("%d of %d acknowledged items lost, %d of %d records", found.Lost, found.Acknowledged, found.RecordsLost, found.Expired)
 	return nil
 }
@@ -153,6 +157,9 @@ func (t *table) countSurvivors(ctx context.Context, found *Survival, acknowledge
 	}
 	seen, err := t.awaitGone(ctx, found, acknowledged, back, wait)
 	if f == nil || err != nil {
+		if t.stream { // it cannot be read
+			found.RecordsLost = expiringItems - seen
+		}
 		return err
 	}
 	_ = bench.Poll(ctx, recordPoll, time.Until(back.Add(wait)), "", func() (bool, error) { // the report counts missing records

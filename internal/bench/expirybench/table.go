@@ -44,7 +44,8 @@ const (
 
 // design is what a table has if the endpoint offers it.
 type design struct {
-	sorted bool // with a sort key and a local index
+	sorted bool // with a sort key
+	ranked bool // with a local index too
 	index  bool
 	stream bool // of both images
 }
@@ -64,11 +65,14 @@ func (r *run) createTable(ctx context.Context, name string, wanted design) (*tab
 	r.created++
 	t := &table{endpoint: r.endpoint, design: wanted, name: fmt.Sprintf("%s%s-%d", r.prefix, name, r.created)}
 	_, err := r.db.CreateTable(ctx, t.input())
-	for _, without := range []func(){func() { t.stream = false }, func() { t.index = false }} {
-		if retry.Code(err) == "" || err == nil {
-			break
+	for _, offered := range []design{
+		{ranked: true, index: true}, {ranked: true, stream: true}, {index: true, stream: true}, {},
+	} {
+		less := design{wanted.sorted, wanted.ranked && offered.ranked, wanted.index && offered.index, wanted.stream && offered.stream}
+		if !refuses(err) || less == t.design {
+			continue
 		}
-		without()
+		t.design = less
 		_, err = r.db.CreateTable(ctx, t.input())
 	}
 	if err != nil {
@@ -81,6 +85,12 @@ func (r *run) createTable(ctx context.Context, name string, wanted design) (*tab
 	return t, t.enableTTL(ctx)
 }
 
+// refuses reports whether an error means that the endpoint does not offer something. Another error, such as
+// throttling, says nothing about that.
+func refuses(err error) bool {
+	return retry.Invalid(err) || retry.Code(err) == "UnknownOperationException"
+}
+
 // errNoTTL is the refusal of UpdateTimeToLive.
 type errNoTTL struct{ error }
 
@@ -90,7 +100,7 @@ func (t *table) enableTTL(ctx context.Context) error {
 	_, err := t.db.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{TableName: &t.name, TimeToLiveSpecification: &types.TimeToLiveSpecification{
 		AttributeName: aws.String(deadlineName), Enabled: aws.Bool(true),
 	}})
-	if retry.Code(err) != "" {
+	if refuses(err) {
 		return &errNoTTL{err}
 	}
 	return err
@@ -108,8 +118,10 @@ func (t *table) input() *dynamodb.CreateTableInput {
 	attribute(keyName, types.ScalarAttributeTypeS)
 	if t.sorted {
 		attribute(sortName, types.ScalarAttributeTypeS)
-		attribute(rankName, types.ScalarAttributeTypeN)
 		in.KeySchema = append(in.KeySchema, key(sortName, types.KeyTypeRange))
+	}
+	if t.ranked {
+		attribute(rankName, types.ScalarAttributeTypeN)
 		in.LocalSecondaryIndexes = []types.LocalSecondaryIndex{{
 			IndexName: aws.String(localIndex), Projection: all,
 			KeySchema: []types.KeySchemaElement{key(keyName, types.KeyTypeHash), key(rankName, types.KeyTypeRange)},

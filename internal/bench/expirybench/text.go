@@ -40,6 +40,8 @@ func (r *Report) configured() string {
 
 func (c Clock) line() string {
 	switch {
+	case !c.Known && c.Own:
+		return "the endpoint sends no Date, and may have a clock of its own, so nothing counts as early"
 	case !c.Known:
 		return "the endpoint sends no Date, so no difference is allowed for"
 	case !c.Own:
@@ -69,7 +71,7 @@ func (r *Report) writeCases(b *strings.Builder) {
 			}
 		})
 		if c.Records != nil {
-			fmt.Fprintf(b, "  records of %s removals: %d lost, %d doubled, %d wrongly marked\n", bench.Count(c.Records.Expected), c.Records.Lost, c.Records.Doubled, c.Records.Unmarked)
+			fmt.Fprintf(b, "  records of %s removals: %d missing at the end of the wait, %d doubled, %d wrongly marked\n", bench.Count(c.Records.Expected), c.Records.Lost, c.Records.Doubled, c.Records.Unmarked)
 		}
 	}
 }
@@ -136,8 +138,8 @@ func (r *Report) writeEvents(b *strings.Builder) {
 	case e.NotOffered != "":
 		fmt.Fprintf(b, "\nstream records of items with a history: not offered: %s\n", e.NotOffered)
 	default:
-		fmt.Fprintf(b, "\n%s stream records of %d items with a history: %d lost, %d doubled, %d keys out of order, %d wrongly marked; %d items not removed\n",
-			bench.Count(e.Expected), e.Keys, e.Lost, e.Doubled, e.Disordered, e.Mismarked, e.NotRemoved)
+		fmt.Fprintf(b, "\n%s stream records of %d items with a history: %d lost, %d removals without one, %d doubled, %d keys out of order, %d wrongly marked; %d items not removed\n",
+			bench.Count(e.Expected), e.Keys, e.Lost, e.Unrecorded, e.Doubled, e.Disordered, e.Mismarked, e.NotRemoved)
 	}
 }
 
@@ -179,7 +181,7 @@ func (r *Report) writeSurvival(b *strings.Builder) {
 	if v.NoStream != "" {
 		fmt.Fprintf(b, "  no records: %s\n", v.NoStream)
 	} else {
-		fmt.Fprintf(b, "  records of their removals: %d, %d lost, %d doubled\n", v.Records, v.RecordsLost, v.RecordsDoubled)
+		fmt.Fprintf(b, "  records of their removals: %d, %d missing at the end of the wait, %d doubled\n", v.Records, v.RecordsLost, v.RecordsDoubled)
 	}
 }
 

@@ -22,7 +22,7 @@ type Leak struct {
 	Seen       int    `json:"seen"`  // of them, those that still saw it
 	// The last look that saw an expired item was sent so long after its deadline; nil: none saw one.
 	LastSeenMS *float64 `json:"last_seen_ms"`
-	// The first look after it that saw none; nil: each look until the end of the wait saw one.
+	// The answer of the first look after it that saw none; nil: each look until the end of the wait saw one.
 	FirstGoneMS *float64 `json:"first_gone_ms"`
 }
 
@@ -44,7 +44,7 @@ func (r *run) visibility(ctx context.Context) error {
 
 // look lets all operations look at expired items.
 func (r *run) look(ctx context.Context, lead time.Duration) error {
-	t, err := r.createTable(ctx, "visible", design{sorted: true, index: true})
+	t, err := r.createTable(ctx, "visible", design{sorted: true, ranked: true, index: true})
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (r *run) checkLive(ctx context.Context, t *table, leaks []Leak) error {
 				return false, err
 			}
 			sees, refusal = o.sees(ctx, t, partitionOf(i, liveLook))
-			return sees || refusal != nil, nil
+			return sees || refuses(refusal), nil // a passing failure says nothing about what is offered
 		})
 		switch {
 		case ctx.Err() != nil:
@@ -135,7 +135,7 @@ func (r *run) checkLive(ctx context.Context, t *table, leaks []Leak) error {
 // writeProbes writes an expiring item for each look of each offered operation, all with one deadline,
 // and returns it.
 func (r *run) writeProbes(ctx context.Context, t *table, leaks []Leak, looks int, lead time.Duration) (deadline time.Time, err error) {
-	deadline = time.Now().Add(lead + time.Second).Truncate(time.Second)
+	deadline = r.firstDeadline(lead)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(loaders)
 	for i := range operations {
@@ -145,7 +145,7 @@ func (r *run) writeProbes(ctx context.Context, t *table, leaks []Leak, looks int
 			}
 		}
 	}
-	if err = group.Wait(); err == nil && time.Now().After(deadline) {
+	if err = group.Wait(); err == nil && time.Until(deadline) < r.difference().lead() {
 		err = errTooSlow
 	}
 	return deadline, err
@@ -160,18 +160,19 @@ func (r *run) lookOnce(ctx context.Context, t *table, leaks []Leak, look int, fr
 			continue
 		}
 		group.Go(func() error {
-			after := millis(time.Since(from))
+			sent := millis(time.Since(from))
 			sees, err := operations[i].sees(ctx, t, partitionOf(i, look))
 			if err != nil {
 				return fmt.Errorf("%s: %w", l.Operation, err)
 			}
+			answered := millis(time.Since(from))
 			l.Looks++
 			switch {
 			case sees:
 				l.Seen++
-				l.LastSeenMS, l.FirstGoneMS = &after, nil
+				l.LastSeenMS, l.FirstGoneMS = &sent, nil
 			case l.FirstGoneMS == nil:
-				l.FirstGoneMS = &after
+				l.FirstGoneMS = &answered
 			}
 			return nil
 		})

@@ -2,6 +2,7 @@ package expirybench
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -147,6 +148,9 @@ func (p *getPart) look(ctx context.Context) error {
 	return nil
 }
 
+// indexQuery is the name of the readers of a global index, whose reads are eventually consistent.
+const indexQuery = "Query of an index"
+
 // queries watches the items of some keys of the global index by Query.
 type queries struct {
 	looks
@@ -156,7 +160,7 @@ type queries struct {
 }
 
 func newQueries(t *table, n int, which func(int) item) *queries {
-	q := &queries{looks: looks{table: t, title: "Query of an index"}, places: map[int]int{}, found: map[int]bool{}}
+	q := &queries{looks: looks{table: t, title: indexQuery}, places: map[int]int{}, found: map[int]bool{}}
 	for _, g := range spreadOver((n+groupItems-1)/groupItems, watchedGroups) {
 		var numbers []int
 		for i := g * groupItems; i < min((g+1)*groupItems, n); i++ {
@@ -196,7 +200,7 @@ func (q *queries) look(ctx context.Context) error {
 		for _, number := range numbers {
 			if s := &q.sightings[q.places[number]]; q.found[number] {
 				s.saw(sent)
-			} else {
+			} else if !s.seen.IsZero() || !arrived.Before(s.deadline) { // before that, the index may not have it yet
 				s.missed(arrived)
 			}
 		}
@@ -217,6 +221,11 @@ func newScans(t *table, n int, which func(int) item) *scans {
 		s.sightings = append(s.sightings, sighting{deadline: which(i).deadline})
 	}
 	return s
+}
+
+// sawExpired reports whether a request that was sent after an item's deadline, by the endpoint's clock too, saw it.
+func (s *scans) sawExpired(behind time.Duration) bool {
+	return slices.ContainsFunc(s.sightings, func(i sighting) bool { return i.seen.After(i.deadline.Add(behind)) })
 }
 
 func (s *scans) watch(ctx context.Context) error { return s.repeat(ctx, scanPause, s.look) }
