@@ -27,7 +27,8 @@ var (
 // sizes, expiry modes, further indexes and streams, an index from the beginning or built later,
 // page sizes, the steps of the clock, restarts, and a backup that is restored and continued.
 //
-// A seed determines the operations and the options. Pebble's metamorphic test has the idea.
+// A seed determines the operations and the options. CI runs the same seeds each time on purpose, so that
+// a failure there is of the change that it tests; long runs take others. Pebble's metamorphic test has the idea.
 func TestMetamorphic(t *testing.T) {
 	t.Parallel()
 	runs := *metamorphicRuns
