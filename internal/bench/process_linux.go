@@ -61,8 +61,9 @@ func residentBytes(pid int) (now, most int64) {
 	return now << 10, most << 10
 }
 
-// ProcessWritten returns the bytes that a process has sent to the disk; zero if they are unknown.
+// ProcessWritten returns the bytes that a process has sent to the disk; -1 if they are unknown.
 func ProcessWritten(pid int) (bytes int64) {
+	bytes = -1
 	fmt.Sscan(fieldOf(fmt.Sprintf("/proc/%d/io", pid), "write_bytes:"), &bytes)
 	return bytes
 }

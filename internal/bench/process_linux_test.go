@@ -41,6 +41,9 @@ func TestProcess(t *testing.T) {
 	if now, most := residentBytes(1 << 30); now != 0 || most != 0 {
 		t.Error("a process that does not exist has memory")
 	}
+	if ProcessWritten(os.Getpid()) < 0 || ProcessWritten(1<<30) != -1 {
+		t.Errorf("%d bytes written, %d by a process that does not exist", ProcessWritten(os.Getpid()), ProcessWritten(1<<30))
+	}
 	if machineLoad() < 0 {
 		t.Error("no load")
 	}

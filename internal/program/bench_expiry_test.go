@@ -59,6 +59,9 @@ func TestBenchExpiryKill(t *testing.T) {
 	if c := r.Cost; c == nil || runtime.GOOS == "linux" && (c.Unknown != "" || c.Items != 1000) {
 		t.Errorf("cost: %+v", c)
 	}
+	if len(r.Calls) == 0 && len(r.LeftOut) == 1 { // the machine was too busy to begin a phase on time
+		return
+	}
 	if len(r.Calls) != 2 || r.Calls[0].IdleP50MS <= 0 || r.Calls[0].BurstP99MS < r.Calls[0].BurstP50MS || r.Calls[0].Failed > 0 {
 		t.Errorf("calls: %+v", r.Calls)
 	}

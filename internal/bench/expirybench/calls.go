@@ -38,10 +38,15 @@ const (
 	callQuick   = time.Second
 	burstMost   = 10_000
 	burstQuick  = 1000
+	callLate    = 100 * time.Millisecond // of the deadline's phase, at most: the burst must be in it
 )
 
 // calls measures the latency of other calls, idle and during a burst, in turn.
 func (r *run) calls(ctx context.Context) error {
+	if r.removesNothing != "" {
+		r.leaveOut(PartCalls, r.removesNothing)
+		return nil
+	}
 	burst, phase := burstMost, callPhase
 	if r.Quick {
 		burst, phase = burstQuick, callQuick
@@ -112,9 +117,12 @@ func (r *run) callRound(ctx context.Context, list []*caller, burst int, phase, l
 	if err := bench.Pause(ctx, time.Until(begin)); err != nil {
 		return err
 	}
-	for _, phases := range []func(*caller) *[][]time.Duration{
+	for i, phases := range []func(*caller) *[][]time.Duration{
 		func(c *caller) *[][]time.Duration { return &c.idle }, func(c *caller) *[][]time.Duration { return &c.during },
 	} {
+		if i > 0 && time.Since(deadline) > callLate {
+			return errTooSlow
+		}
 		if err := callFor(ctx, list, phase, phases); err != nil {
 			return err
 		}

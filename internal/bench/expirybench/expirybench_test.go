@@ -111,7 +111,9 @@ func TestExact(t *testing.T) {
 		t.Skip("takes seconds, and many times as long under the race detector")
 	}
 	t.Parallel()
-	r := measure(t, expirybench.Options{Endpoint: serve(t, mayfly.Options{}, nil), Name: "exact", Pending: []int{0, 500}}, false)
+	r := measure(t, expirybench.Options{Endpoint: serve(t, mayfly.Options{}, nil), Name: "exact", Pending: []int{0, 500}, Only: []string{
+		expirybench.PartLateness, expirybench.PartVisibility, expirybench.PartRenewals, expirybench.PartEvents, expirybench.PartSurvival,
+	}}, false)
 	if len(r.Cases) != 4 || r.Cases[3].Pending != 500 || r.NoTTL != "" || len(r.LeftOut) > 0 || !r.Clock.Known || r.Clock.Own != (r.Endpoint.PID == 0) || r.ShowsExpired || !r.Endpoint.Local {
 		t.Errorf("report: %+v", r)
 	}
@@ -177,12 +179,12 @@ func TestLoadBudget(t *testing.T) {
 // Values out of range are errors that name the flags.
 func TestOptions(t *testing.T) {
 	t.Parallel()
-	_, err := expirybench.Run(t.Context(), expirybench.Options{Items: 5, Spread: 1500 * time.Millisecond, AtOnce: []int{0}, Wait: time.Millisecond, Only: []string{"luck"}})
+	_, err := expirybench.Run(t.Context(), expirybench.Options{Items: 5, Spread: 1500 * time.Millisecond, AtOnce: []int{0}, Wait: time.Millisecond, Only: []string{"luck"}, PID: -1, Pending: make17()})
 	var usage *bench.UsageError
 	if !errors.As(err, &usage) {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"--items: 5 is not", "--spread: 1.5s is not", "--at-once: 0 is not", "--wait: 1ms is not", `--only: "luck"`} {
+	for _, want := range []string{"--items: 5 is not", "--spread: 1.5s is not", "--at-once: 0 is not", "--wait: 1ms is not", `--only: "luck"`, "--server-pid: -1 is not", "17 values are more than 16"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in %v", want, err)
 		}
@@ -200,7 +202,8 @@ type answer struct {
 	operation string
 	request   map[string]any
 	body      map[string]any
-	refusal   string // the code of an error to answer instead
+	refusal   string    // the code of an error to answer instead
+	date      time.Time // to answer instead of the present
 }
 
 // altering is a server with real answers, altered.
@@ -230,6 +233,9 @@ func altering(h http.Handler, alter func(*answer)) http.Handler {
 			if name != "Content-Length" && name != "X-Amz-Crc32" {
 				w.Header()[name] = values
 			}
+		}
+		if !a.date.IsZero() {
+			w.Header().Set("Date", a.date.UTC().Format(http.TimeFormat))
 		}
 		w.WriteHeader(recorded.Code)
 		_, _ = w.Write(body)
@@ -274,10 +280,10 @@ func TestLeaks(t *testing.T) {
 		t.Skip("takes seconds, and many times as long under the race detector")
 	}
 	t.Parallel()
-	e := serve(t, mayfly.Options{Expiry: mayfly.ExpiryAWS, ExpiryDelay: "fixed:1s"}, nil)
+	e := serve(t, mayfly.Options{Expiry: mayfly.ExpiryAWS, ExpiryDelay: "fixed:3s"}, nil)
 	r := measure(t, expirybench.Options{Endpoint: e, Only: []string{expirybench.PartVisibility}, Wait: 10 * time.Second}, false)
 	for _, l := range r.Leaks {
-		if l.NotOffered != "" || l.Seen < 4 || l.Seen == l.Looks || l.LastSeenMS == nil || *l.LastSeenMS < 400 || l.FirstGoneMS == nil {
+		if l.NotOffered != "" || l.Seen < 1 || l.Seen == l.Looks || l.LastSeenMS == nil || l.FirstGoneMS == nil {
 			t.Errorf("%+v", l)
 		}
 	}
@@ -328,7 +334,7 @@ func TestLeakOfOne(t *testing.T) {
 func TestRenewals(t *testing.T) {
 	t.Parallel()
 	r := measure(t, expirybench.Options{Endpoint: serve(t, mayfly.Options{}, nil), Only: []string{expirybench.PartRenewals}, Renewals: 200}, false)
-	if n := r.Renewals; n.Acknowledged == 0 || n.Acknowledged+n.Refused != 200 || n.Removed != n.Refused || n.Failed > 0 || n.InTime+n.Straddling > n.Acknowledged {
+	if n := r.Renewals; n.Acknowledged == 0 || n.Refused == 0 || n.Acknowledged+n.Refused != 200 || n.Removed != n.Refused || n.Failed > 0 || n.InTime+n.Straddling > n.Acknowledged {
 		t.Errorf("%+v", n)
 	}
 }
@@ -422,7 +428,7 @@ func TestFaultsOfWrites(t *testing.T) {
 			if tt.part == expirybench.PartEvents {
 				o = mayfly.Options{}
 			}
-			r := measure(t, expirybench.Options{Endpoint: serve(t, o, tt.alter), Only: []string{tt.part}, Wait: time.Second}, true)
+			r := measure(t, expirybench.Options{Endpoint: serve(t, o, tt.alter), Only: []string{tt.part}, Wait: 10 * time.Second}, true)
 			if !tt.shows(r) {
 				t.Errorf("not in %+v, %+v; %q", r.Renewals, r.Events, r.Faults)
 			}
@@ -459,7 +465,7 @@ func TestFaults(t *testing.T) {
 				}
 			},
 			func(c expirybench.Case) bool {
-				return method(t, c, "GetItem").Early == 20 && method(t, c, "Scan").Early == 0
+				return method(t, c, "GetItem").Early > 0 && method(t, c, "Scan").Early == 0
 			},
 		},
 		"an item comes back": {
@@ -479,7 +485,7 @@ func TestFaults(t *testing.T) {
 						return
 					}
 					key := fmt.Sprint(a.request["Key"])
-					if misses[key]++; misses[key] == 2 && !done {
+					if misses[key]++; misses[key] == 2 && !done && last != nil {
 						a.body["Item"], done = last, true
 					}
 				}
@@ -623,5 +629,33 @@ func TestThrottledTTL(t *testing.T) {
 	report, err := expirybench.Run(t.Context(), expirybench.Options{Endpoint: e, Quick: true})
 	if report != nil || err == nil || !strings.Contains(err.Error(), "ThrottlingException") {
 		t.Errorf("%+v, %v", report, err)
+	}
+}
+
+// make17 returns more numbers than a list may have.
+func make17() (numbers []int) {
+	for i := range 17 {
+		numbers = append(numbers, i)
+	}
+	return numbers
+}
+
+// An endpoint whose clock is ahead removes early by the client's clock only.
+func TestClockAhead(t *testing.T) {
+	t.Parallel()
+	const ahead = 2 * time.Second
+	e := serve(t, mayfly.Options{}, func(a *answer) {
+		a.date = time.Now().Add(ahead)
+		if item, ok := a.body["Item"].(map[string]any); ok && a.operation == "GetItem" {
+			var deadline int64
+			fmt.Sscan(item["expires_at"].(map[string]any)["N"].(string), &deadline)
+			if time.Now().Add(ahead).Unix() >= deadline {
+				delete(a.body, "Item")
+			}
+		}
+	})
+	r := measure(t, expirybench.Options{Endpoint: e, Only: []string{expirybench.PartLateness}, Items: 20, Spread: time.Second, AtOnce: []int{1}, Wait: 10 * time.Second}, false)
+	if m := method(t, r.Cases[0], "GetItem"); m.EarlyHere == 0 || m.Early != 0 || !r.Clock.Own || r.Clock.AheadMostMS < 1000 {
+		t.Errorf("%+v, %+v", m, r.Clock)
 	}
 }

@@ -29,10 +29,10 @@ type Options struct {
 	// Items is the number of items that expire evenly over Spread, 10 to 1 million. Default 1,000 over 10 s.
 	Items  int
 	Spread time.Duration // whole seconds, 1 s to 10 min
-	// AtOnce are the numbers of items that expire at one instant, each 1 to 1 million. Default 1,000,
+	// AtOnce are the numbers of items that expire at one instant, at most 16, each 1 to 1 million. Default 1,000,
 	// 10,000 and 200,000.
 	AtOnce []int
-	// Pending are the numbers of items with distant deadlines beside which lateness is measured, each
+	// Pending are the numbers of items with distant deadlines beside which lateness is measured, at most 16, each
 	// up to 100 million. Default: 0.
 	Pending []int
 	// Renewals is the number of items that are renewed around their deadlines, 10 to 100,000. Default 1,000.
@@ -65,12 +65,14 @@ const (
 
 // PartNames returns the names of all parts, in their order.
 func PartNames() []string {
-	names := make([]string, len(parts))
-	for i, p := range parts {
-		names[i] = p.name
+	var names []string
+	for _, p := range parts() {
+		names = append(names, p.name)
 	}
 	return names
 }
+
+const valuesMost = 16 // of a list of numbers
 
 // withDefaults returns the options with defaults, or a UsageError with every field that is out of range.
 func (o Options) withDefaults() (Options, error) {
@@ -108,6 +110,12 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Spread%time.Second != 0 {
 		errs = append(errs, fmt.Errorf("--spread: %s is not a number of whole seconds", o.Spread))
+	}
+	if o.PID < 0 {
+		errs = append(errs, fmt.Errorf("--server-pid: %d is not the number of a process", o.PID))
+	}
+	if most := max(len(o.AtOnce), len(o.Pending)); most > valuesMost {
+		errs = append(errs, fmt.Errorf("--at-once, --pending: %d values are more than %d", most, valuesMost))
 	}
 	for _, n := range o.AtOnce {
 		errs = append(errs, bench.Within("--at-once", n, 1, 1_000_000))

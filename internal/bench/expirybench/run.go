@@ -30,34 +30,33 @@ type run struct {
 	created        int     // tables so far
 	far            *table  // has the pending items
 	pending        int     // how many
+	failed         []error // of parts, which are left out
 	removesNothing string  // why further waiting is of no use; empty: it may be of use
 }
 
 // part is a part of a run.
 type part struct {
-	name  string
-	about string
-	run   func(*run, context.Context) error
+	name string
+	run  func(*run, context.Context) error
 }
 
-var parts []part
-
-func init() { // parts refer to run, which refers to parts
-	parts = []part{
-		{PartLateness, "lateness of removals, by four kinds of readers, and early removals", (*run).lateness},
-		{PartVisibility, "reads and writes that still see an expired item, and for how long", (*run).visibility},
-		{PartRenewals, "items that are renewed around their deadlines, and removed nevertheless", (*run).renewals},
-		{PartEvents, "stream records that are lost, doubled, out of order or wrongly marked", (*run).events},
-		{PartCalls, "latency of other calls, idle and during a burst", (*run).calls},
-		{PartCost, "CPU time and disk writes of the server for each expiration", (*run).cost},
-		{PartSurvival, "a kill of the server, if the run may start it", (*run).survival},
+// parts returns the parts in their order.
+func parts() []part {
+	return []part{
+		{PartLateness, (*run).lateness},
+		{PartVisibility, (*run).visibility},
+		{PartRenewals, (*run).renewals},
+		{PartEvents, (*run).events},
+		{PartCalls, (*run).calls},
+		{PartCost, (*run).cost},
+		{PartSurvival, (*run).survival},
 	}
 }
 
 const cleanUpLimit = 30 * time.Second
 
 // Run measures an endpoint. It removes its tables at the end, also after a failure. A report with faults
-// comes with ErrFaults.
+// comes with ErrFaults, and one in which parts failed with their errors.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -82,7 +81,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if len(r.report.Faults) > 0 {
 		err = fmt.Errorf("%w: %s", ErrFaults, strings.Join(r.report.Faults, "; "))
 	}
-	return r.report, errors.Join(err, left)
+	return r.report, errors.Join(err, errors.Join(r.failed...), left)
 }
 
 func (r *run) all(ctx context.Context) (err error) {
@@ -99,7 +98,7 @@ func (r *run) all(ctx context.Context) (err error) {
 	if err := r.probe(ctx); err != nil {
 		return err
 	}
-	for _, p := range parts {
+	for _, p := range parts() {
 		switch {
 		case !slices.Contains(r.Only, p.name):
 			continue
@@ -109,7 +108,12 @@ func (r *run) all(ctx context.Context) (err error) {
 		}
 		r.progress.Part++
 		if err := p.run(r, ctx); err != nil {
-			return fmt.Errorf("%s: %w", p.name, err)
+			if ctx.Err() != nil {
+				return err
+			}
+			err = fmt.Errorf("%s: %w", p.name, err)
+			r.failed = append(r.failed, err)
+			r.leaveOut(p.name, "it failed: "+err.Error())
 		}
 	}
 	r.report.Clock = r.difference()
@@ -151,7 +155,7 @@ func (r *run) prepared(what string, measure func(lead time.Duration) error) erro
 		}
 		lead *= 4
 	}
-	r.leaveOut(what, fmt.Sprintf("its items were not written within %s, before their deadlines began", lead/4))
+	r.leaveOut(what, fmt.Sprintf("it was too slow to begin with the deadlines, also %s after its start", lead/4))
 	return nil
 }
 

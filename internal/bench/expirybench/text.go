@@ -159,7 +159,7 @@ func (r *Report) writeCalls(b *strings.Builder) {
 	case c.Unknown != "":
 		fmt.Fprintf(b, "\ncost of an expiration: unknown: %s\n", c.Unknown)
 	default:
-		fmt.Fprintf(b, "\ncost of an expiration, over %s: %.1f us of the server's CPU, %.0f bytes written to disk\n", bench.Count(c.Items), c.CPUUS, c.DiskBytes)
+		fmt.Fprintf(b, "\ncost of an expiration, over %s: %.1f us of the server's CPU, %s\n", bench.Count(c.Items), c.CPUUS, c.disk())
 	}
 }
 

@@ -3,6 +3,7 @@ package full
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"strings"
 
@@ -14,6 +15,11 @@ import (
 
 // runBenchExpiry scores the expiry of an endpoint and prints the report.
 func runBenchExpiry(ctx context.Context, e sdk.Endpoint, flags program.BenchExpiryFlags, t program.Terminal) error {
+	if flags.Page != "" { // a name that cannot be written must not show at the end only
+		if err := writeFile(flags.Page, "page", func(io.Writer) error { return nil }); err != nil {
+			return err
+		}
+	}
 	version, commit := program.Version()
 	report, err := expirybench.Run(ctx, expirybench.Options{
 		Endpoint: e, Name: flags.Name, Configured: flags.Configured, AllowRemote: flags.AllowRemote, PID: flags.ServerPID, Start: flags.Start,
