@@ -134,11 +134,8 @@ func (o *GuardOutcome) WriteText(out io.Writer, plan *GuardSize) error {
 	if o.Useful < o.Fleet {
 		idle = fmt.Sprintf(" (%d more have no share)", o.Fleet-o.Useful)
 	}
-	switch {
-	case o.Died == 1:
-		idle += ", one of which dies"
-	case o.Died > 1:
-		idle += fmt.Sprintf(", %d of which die", o.Died)
+	if o.Died > 0 {
+		idle += fmt.Sprintf(", with %d to die", o.Died)
 	}
 	fmt.Fprintf(&b, "%s: simulated are %d of %d workers%s, %s, and %s expirations in %s\n\n", o.Strategy, o.Workers, o.Useful, idle, shares, number(float64(o.Due)), short(o.For))
 	p50, p99 := plan.P50, plan.P99

@@ -123,7 +123,7 @@ func TestReshard(t *testing.T) {
 	t.Parallel()
 	got := simulate(t, planner.GuardLoad{Expirations: 40, Workers: 2, Lease: 2 * time.Second}, Options{For: 40 * time.Second, Reshard: true})
 	near(t, "the highest lateness", got.Max.Seconds(), 0, 1)
-	// A third of the deadlines is written after the split: who does not read the children loses them.
+	// Nearly a third of the deadlines is written after the split: who does not read the children loses them.
 	// Removals after it are records of the children too.
 	near(t, "write units", got.WriteUnits, 120*float64(*long), 220*float64(*long))
 }
