@@ -151,6 +151,7 @@ func ExampleGuardOutcome() {
 	}
 	size := &plan.Options[0]
 	fmt.Println(plan.Load.TablePartitions(), "partitions of the table;", size.Useful(), "workers of", size.Workers, "have a share")
+	fmt.Println(plan.Load.EntryUnits(), "write unit for an entry of the index")
 	busy := plan.Load.Expirations / float64(size.Useful()) / planner.MeasuredGuard().Removals
 	o := planner.GuardOutcome{Strategy: "index", Fleet: 50, Workers: 32, Useful: 32, Busy: busy, Armed: 31_250, WriteUnits: 300_000, ReadUnits: 2_400}
 	o.Limits = []planner.GuardLimit{{Name: "write units of a shard of the index", Use: 0.8}, {Name: "processor of a worker", Use: busy}}
@@ -159,6 +160,7 @@ func ExampleGuardOutcome() {
 	fmt.Println("first:", o.First().Name, o.First().Reached())
 	// Output:
 	// 954 partitions of the table; 32 workers of 50 have a share
+	// 1 write unit for an entry of the index
 	// 45 % busy, $677 an hour
 	// first: write units of a shard of the index false
 }
