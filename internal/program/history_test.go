@@ -25,6 +25,8 @@ import (
 
 var historyOperations = flag.Int("operations", 0, "operations of TestHistories; 0: 4,000, or 20,000 if tests run in full")
 
+var historyOnly = flag.String("only", "", "clients of TestHistories: registers, or lists, which are those of transactions; empty: both")
+
 // TestHistories records the answers of a real server while it is killed and stopped, and
 // checks that single items are linearizable and transactions strictly serializable, with the expiry
 // of items as an operation. An operation without an answer may have happened or not.
@@ -192,6 +194,12 @@ func (h *historian) untilEnd(registers []*registerClient, transactions []*listCl
 				return
 			}
 		})
+	}
+	if *historyOnly == "lists" {
+		registers = nil
+	}
+	if *historyOnly == "registers" {
+		transactions = nil
 	}
 	for _, c := range registers {
 		work(c.number, c.step)
