@@ -173,8 +173,9 @@ var exceptions = map[string]exception{
 		may: []string{"", "guard", "internal/clock", "internal/option", "internal/sdk", "planner"}, why: "the simulation runs guard as anyone would, in a database of its own, and compares it with the plan",
 	},
 	"internal/sim": {
-		may: []string{"", "internal/store/engine", "internal/store/kv", "target"},
-		why: "the simulation opens the library as anyone would, on disks of its own, and checks their files at the end; only mayfly-full links it",
+		may:   []string{"", "internal/invariant", "internal/store/engine", "internal/store/kv"},
+		tests: []string{"internal/faulttest"},
+		why:   "the simulation opens the library as anyone would, on disks of its own, and checks their files at the end; only mayfly-full links it",
 	},
 	"internal/bench/expirybench": {
 		may:   []string{"internal/bench", "internal/chart", "internal/sdk", "internal/skew", "internal/work/attr", "internal/work/retry"},
