@@ -40,7 +40,7 @@ type BenchFlags struct {
 
 // benchCommand measures servers.
 type benchCommand struct {
-	Run    benchRunCommand    `cmd:"" default:"withargs" env:"short" help:"Measure calls, expiry, schedules and triggers. \"mayfly bench\" alone means this."`
+	Run    benchRunCommand    `cmd:"" default:"withargs" help:"Measure calls, expiry, schedules and triggers. \"mayfly bench\" alone means this."`
 	Expiry benchExpiryCommand `cmd:"" help:"Score how any endpoint expires items: lateness, leaks, faults."`
 }
 
