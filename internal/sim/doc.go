@@ -3,6 +3,7 @@
 // A run is a row of episodes. An episode is about a minute of virtual time in one bubble of
 // testing/synctest, and follows from the seed and its number:
 //
+//	kinds.go    the kinds of episodes; what follows is for that of a database
 //	server.go   a mayfly database on a disk that crashes, with its restarts
 //	disk.go     that disk: slow, failing and losing unsynced data
 //	network.go  requests and answers that are late, lost, doubled and out of order

@@ -54,8 +54,8 @@ type episode struct {
 	model   *model
 }
 
-// runEpisode runs an episode. Call it in a bubble.
-func runEpisode(seed, number uint64) Result {
+// databaseEpisode runs an episode of a database and its clients.
+func databaseEpisode(seed, number uint64) Result {
 	r := dice(seed, "episode", number)
 	e := &episode{
 		ledger: newLedger(), seed: r.Uint64(), rounds: episodeRounds, bulk: episodeBulk, ctx: context.Background(),
