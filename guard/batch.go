@@ -57,7 +57,7 @@ func (g *Guard) removeAll(ctx context.Context, batch []armed.Removal) {
 		}
 		out, err := g.once.TransactWriteItems(ctx, in)
 		if err == nil {
-			g.pace.Consumed(len(batch), allUnits(out.ConsumedCapacity))
+			g.pace.Consumed(len(batch), allUnits(out.ConsumedCapacity), false)
 			for _, f := range batch {
 				g.removed(f)
 			}

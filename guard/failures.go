@@ -2,6 +2,7 @@ package guard
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -16,6 +17,25 @@ func throttling(err error) bool {
 		return false
 	}
 	return retry.Classify(err) == retry.Throttled
+}
+
+// partitionFull reports whether an endpoint has throttled a request only because one partition of the
+// table or of an index has no units left. Amazon's reasons are, for example,
+// TableWriteKeyRangeThroughputExceeded:
+// https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_ThrottlingReason.html
+func partitionFull(err error) bool {
+	var reasons []types.ThrottlingReason
+	if e, ok := errors.AsType[*types.ProvisionedThroughputExceededException](err); ok {
+		reasons = e.ThrottlingReasons
+	} else if e, ok := errors.AsType[*types.ThrottlingException](err); ok {
+		reasons = e.ThrottlingReasons
+	}
+	for _, r := range reasons {
+		if !strings.HasSuffix(aws.ToString(r.Reason), "KeyRangeThroughputExceeded") {
+			return false
+		}
+	}
+	return len(reasons) > 0
 }
 
 // conflict reports whether another writer had the item at that moment, or the archive or

@@ -88,8 +88,11 @@ func (g *Guard) failure(ctx context.Context, f armed.Removal, err error) {
 	case p != nil:
 		g.fail(g.gone(p))
 	case throttling(err):
-		g.pace.Throttled()
-		e.What = Throttled
+		if e.What = Throttled; partitionFull(err) {
+			g.pace.ThrottledPart(f.Tries > 0)
+		} else {
+			g.pace.Throttled(f.Tries > 0)
+		}
 	case permanent(err):
 		g.giveUp(f, err)
 		return

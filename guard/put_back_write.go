@@ -194,9 +194,9 @@ func (p *putBack) attempt(ctx context.Context, item map[string]types.AttributeVa
 	units, err := try(call, item)
 	switch {
 	case err == nil || renewed(err):
-		p.pace.Consumed(1, units)
+		p.pace.Consumed(1, units, false)
 	case throttling(err):
-		p.pace.Throttled()
+		p.pace.Throttled(false)
 		return err
 	}
 	if err != nil && (renewed(err) || permanent(err)) {

@@ -139,7 +139,7 @@ func (g *Guard) attempt(ctx context.Context, batch []armed.Removal) {
 func (g *Guard) removeOne(ctx context.Context, f armed.Removal) {
 	units, err := g.delete(ctx, f)
 	if err == nil || renewed(err) {
-		g.pace.Consumed(1, units)
+		g.pace.Consumed(1, units, f.Tries > 0)
 	}
 	if err != nil {
 		g.failure(ctx, f, err)

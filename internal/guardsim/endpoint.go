@@ -83,11 +83,11 @@ func (s *simulation) deleteItem(body string) *http.Response {
 		entries = s.index[max(i, 0)%len(s.index)]
 		if entries.refill(now); entries.have <= 0 {
 			entries.take(now, s.entry, s.measures())
-			return refuse("ProvisionedThroughputExceededException")
+			return full("Index")
 		}
 	}
 	if !at.writes.take(now, s.units, s.measures()) {
-		return refuse("ProvisionedThroughputExceededException")
+		return full("Table")
 	}
 	s.count(&s.deletes, s.units)
 	switch ms := now.UnixMilli(); {
@@ -193,7 +193,7 @@ func (s *simulation) own(r *http.Request, operation, name, body string) (*http.R
 		}
 		s.mu.Unlock()
 		if !taken {
-			return refuse("ProvisionedThroughputExceededException"), nil
+			return full("Table"), nil
 		}
 	}
 	if operation == "Query" || operation == "GetItem" {
@@ -271,9 +271,14 @@ func numberOf(body, mark string, otherwise int) int {
 
 func answer(body string) *http.Response { return response(http.StatusOK, body) }
 
-// refuse returns an API error.
-func refuse(code string) *http.Response {
-	r := response(http.StatusBadRequest, fmt.Sprintf(`{"__type":"com.amazonaws.dynamodb.v20120810#%s","message":"by the simulation"}`, code))
+// full refuses a write to a partition, of a table or of an index, that has no units left.
+func full(what string) *http.Response {
+	return refuse("ProvisionedThroughputExceededException", fmt.Sprintf(`,"ThrottlingReasons":[{"reason":"%sWriteKeyRangeThroughputExceeded"}]`, what))
+}
+
+// refuse returns an API error, with more members of its body.
+func refuse(code string, more ...string) *http.Response {
+	r := response(http.StatusBadRequest, fmt.Sprintf(`{"__type":"com.amazonaws.dynamodb.v20120810#%s","message":"by the simulation"%s}`, code, strings.Join(more, "")))
 	r.Header.Set("X-Amzn-Errortype", code)
 	return r
 }

@@ -19,6 +19,11 @@ import (
 // Some throttles do not depend on the rate, for example if one key is hot. They go on after a cut,
 // while throttles of a full table end. So the share of attempts that are throttled well below the
 // throughput of the last cut is no reason for another one.
+//
+// Others depend on the rate in one partition of the table or of an index only, and the rest has
+// room. Amazon names them (ThrottledPart), but not the partition. Attempts show it: an item that was
+// refused in a full partition is refused again, far more often than one at its first attempt. If
+// all partitions are equally full, both are refused as often. See onePartLocked.
 type Pace struct {
 	elapsed  clock.Elapsed
 	most     float64 // write units a second; 0: no bound
@@ -38,6 +43,8 @@ type Pace struct {
 		recent  tally         // since the last cut; older attempts count less
 		halved  time.Duration // when recent was halved
 		below   tally         // at rates well below the ceiling; older attempts count less
+		first   tally         // attempts at items that were not refused before; older attempts count less
+		again   tally         // the other attempts; older ones count less
 
 		second    time.Duration // when the present second of counting began
 		succeeded int           // removals that have ended in it
@@ -64,6 +71,14 @@ const (
 	belowFirst = 20  // attempts that are assumed not to be throttled
 	noiseMost  = 0.1 // throttles beyond this share always depend on the rate
 	halveEach  = time.Second
+
+	// of one full partition: an item is refused so many times as often if it was before
+	partAgain = 2
+	partLeast = 0.5 // of the attempts at such items are refused
+	partFew   = 10  // attempts that say nothing yet
+	// refused items after which the first ones have been tried again, unless a backlog is before them
+	partUnknown = 100
+	partMost    = 0.5 // a larger share of refused first attempts is more than a partition
 )
 
 // New returns a Pace whose removals consume at most so many units per second, and are at most so
@@ -140,32 +155,61 @@ func (p *Pace) passLocked() {
 	if since := t - p.mu.second; since >= time.Second {
 		p.mu.lately = float64(p.mu.succeeded) / since.Seconds()
 		p.mu.second, p.mu.succeeded = t, 0
+		p.mu.first.halve()
+		p.mu.again.halve()
 	}
 }
 
 // Consumed records the consumption of n removals, which take had to guess; units is 0 if the
-// endpoint has not returned it.
-func (p *Pace) Consumed(n int, units float64) {
+// endpoint has not returned it. again is true if an earlier attempt at them has failed.
+func (p *Pace) Consumed(n int, units float64, again bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.passLocked()
 	p.mu.succeeded += n
-	p.countLocked(n, 0)
+	p.countLocked(n, 0, again)
 	if units > 0 && n > 0 {
 		p.mu.units -= units - float64(n)*p.mu.each
 		p.mu.each += (units/float64(n) - p.mu.each) / 16
 	}
 }
 
-// Throttled records an attempt that was throttled, and cuts the rate if that may be the cause.
-func (p *Pace) Throttled() {
+// Throttled records an attempt that was throttled, and cuts the rate if that may be the cause. again
+// is true if an earlier attempt at the item has failed.
+func (p *Pace) Throttled(again bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.passLocked()
-	p.countLocked(1, 1)
+	p.countLocked(1, 1, again)
 	if !p.expectedLocked() {
 		p.cutLocked()
 	}
+}
+
+// ThrottledPart records an attempt that was throttled because a partition is full. The rate is cut
+// if all partitions may be.
+func (p *Pace) ThrottledPart(again bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.passLocked()
+	p.countLocked(1, 1, again)
+	if !p.onePartLocked() && !p.expectedLocked() {
+		p.cutLocked()
+	}
+}
+
+// onePartLocked reports whether the refused attempts may be those of a few full partitions. With few
+// attempts so far, they may.
+func (p *Pace) onePartLocked() bool {
+	first, again := p.mu.first, p.mu.again
+	if first.all >= partFew && first.throttled > partMost*first.all {
+		return false
+	}
+	if again.all < partFew {
+		return first.throttled < partUnknown
+	}
+	refused := again.throttled / again.all
+	return refused >= partLeast && refused*first.all >= partAgain*first.throttled
 }
 
 // cutLocked cuts the rate. Responses within half a second of a cut belong to the rate before it.
@@ -198,8 +242,13 @@ func (p *Pace) expectedLocked() bool {
 }
 
 // countLocked counts attempts.
-func (p *Pace) countLocked(all, throttled int) {
+func (p *Pace) countLocked(all, throttled int, again bool) {
 	p.mu.recent.add(all, throttled)
+	if again {
+		p.mu.again.add(all, throttled)
+	} else {
+		p.mu.first.add(all, throttled)
+	}
 	if p.mu.rate > 0 && p.mu.rate < wellBelow*p.mu.ceiling && p.mu.at-p.mu.cut >= cutsApart {
 		if p.mu.below.add(all, throttled); p.mu.below.all > belowMost {
 			p.mu.below.halve()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,10 +23,10 @@ func capable(t *testing.T, p *Pace, perSecond float64, during time.Duration, uni
 		if spare >= 1 {
 			spare--
 			done++
-			p.Consumed(1, units)
+			p.Consumed(1, units, false)
 		} else {
 			refused++
-			p.Throttled()
+			p.Throttled(false)
 		}
 		time.Sleep(200 * time.Microsecond) // the minimum time of a worker
 	}
@@ -68,11 +69,11 @@ func hotKey(t *testing.T, p *Pace, due, perSecond float64, during time.Duration)
 		last = time.Now()
 		if spare < 1 || random.Float64() < 0.03 {
 			throttled++
-			p.Throttled()
+			p.Throttled(false)
 		} else {
 			spare--
 			done++
-			p.Consumed(1, 0)
+			p.Consumed(1, 0, false)
 		}
 		time.Sleep(200 * time.Microsecond)
 	}
@@ -93,6 +94,82 @@ func TestPaceStandsAHotKey(t *testing.T) {
 		done, throttled := hotKey(t, p, 2000, 500, 5*time.Minute)
 		if float64(done) < 0.8*500*300 || float64(throttled) > 0.05*float64(done) {
 			t.Errorf("of 150000 possible removals %d were made, and %d attempts throttled", done, throttled)
+		}
+	})
+}
+
+// partitioned simulates removals that fall due evenly at an endpoint with seven partitions, each with
+// so many removals a second. Refused ones rest as guard's do. It returns the number of those that
+// have ended, by partition, and of refused attempts.
+func partitioned(t *testing.T, p *Pace, due float64, perSecond [7]float64, during time.Duration) (done [7]int, refused int) {
+	type removal struct {
+		part, tries int
+		at          time.Time
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	var spare [7]float64
+	var waiting []removal
+	start := time.Now()
+	last, made := start, 0
+	for time.Since(start) < during {
+		for float64(made) < due*time.Since(start).Seconds() {
+			waiting = append(waiting, removal{part: random.IntN(7), at: time.Now()})
+			made++
+		}
+		i := slices.IndexFunc(waiting, func(r removal) bool { return !r.at.After(time.Now()) })
+		if i < 0 {
+			time.Sleep(time.Millisecond)
+			continue
+		}
+		r := waiting[i]
+		waiting = slices.Delete(waiting, i, i+1)
+		if err := p.Wait(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+		passed := time.Since(last).Seconds()
+		last = time.Now()
+		for j := range spare {
+			spare[j] = min(spare[j]+passed*perSecond[j], max(perSecond[j]/10, 1))
+		}
+		if spare[r.part] >= 1 {
+			spare[r.part]--
+			done[r.part]++
+			p.Consumed(1, 0, r.tries > 0)
+		} else {
+			refused++
+			p.ThrottledPart(r.tries > 0)
+			r.tries++
+			r.at = time.Now().Add(min(25*time.Millisecond<<r.tries, 10*time.Second))
+			waiting = append(waiting, r)
+		}
+		time.Sleep(200 * time.Microsecond)
+	}
+	return done, refused
+}
+
+// One full partition does not slow down the others.
+func TestPacePassesAFullPartition(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, due := range []float64{50, 700} {
+			done, _ := partitioned(t, New(0, 0), due, [7]float64{0, 1e9, 1e9, 1e9, 1e9, 1e9, 1e9}, 20*time.Second)
+			if all := float64(done[1]+done[2]+done[3]+done[4]+done[5]+done[6]) / (due * 20 * 6 / 7); done[0] > 0 || all < 0.95 {
+				t.Errorf("at %v a second, %.2f of the removals in other partitions were made", due, all)
+			}
+		}
+	})
+}
+
+// If all partitions are full, guard leaves some of them to others, as with a full table.
+func TestPaceSparesFullPartitions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := New(0, 0)
+		done, refused := partitioned(t, p, 1000, [7]float64{80, 80, 80, 80, 80, 80, 80}, 30*time.Second)
+		all := 0
+		for _, n := range done {
+			all += n
+		}
+		if all < 560*30*6/10 || refused > all/5 {
+			t.Errorf("of %d possible removals %d were made, and %d attempts refused", 560*30, all, refused)
 		}
 	})
 }

@@ -141,9 +141,9 @@ func (s *Strategy) paced(ctx context.Context, n int, write func() error) error {
 	err := write()
 	switch {
 	case err == nil:
-		s.inserts.Consumed(n, 0)
+		s.inserts.Consumed(n, 0, false)
 	case retry.Classify(err) == retry.Throttled:
-		s.inserts.Throttled()
+		s.inserts.Throttled(false)
 	default:
 		s.inserts.Troubled()
 	}
