@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"sort"
@@ -141,12 +142,11 @@ func (j *judge) cause(s *step, byVersion map[string]*write, removals []*write) {
 	}
 	var candidates []*write // of which any may be the reason
 	if s.new == nil {
-		candidates = j.removals(s, removals)
-		if len(candidates) == 0 {
+		s.write, candidates = j.removals(s, removals)
+		if s.write == nil {
 			j.broken(renewedLives, "%v was removed by nobody: %s", s.key, textOf(s.before))
 			return
 		}
-		s.write = candidates[0]
 	} else if s.write = byVersion[s.new["v"]]; s.write == nil {
 		j.broken(exactlyOneRecord, "a record of %v has no reason in this round: %s", s.key, s.after.text)
 		return
@@ -186,19 +186,34 @@ func (j *judge) cause(s *step, byVersion map[string]*write, removals []*write) {
 	}
 }
 
-// removals finds the removals by users that a step may be due to, the most likely one in front.
-func (j *judge) removals(s *step, all []*write) (found []*write) {
-	var open []*write
+// removals returns the removals by users that may be the reason of a step, and the one that is
+// counted as its reason. A removal without a known answer may be the reason of any step, so it stays
+// a candidate when it has been counted; but it is counted no more often than it may have happened.
+func (j *judge) removals(s *step, all []*write) (reason *write, candidates []*write) {
+	var spare *write
 	for _, w := range all {
-		switch {
-		case w.op.outcome == done && w.op.old.text() == textOf(s.before) && len(w.steps) == 0:
-			found = append(found, w)
-		case w.op.outcome == failed || w.op.outcome == refused:
-		case w.op.mishap.again && len(w.steps) < 2, w.op.outcome == unknown && len(w.steps) == 0:
-			open = append(open, w)
+		o, most := w.op, 1
+		if o.mishap.again {
+			most = 2
 		}
+		mine := o.outcome == done && o.old.text() == textOf(s.before)
+		switch {
+		case o.outcome == failed || o.outcome == refused:
+			continue
+		case mine && len(w.steps) == 0:
+			if reason == nil {
+				reason = w
+			}
+		case o.outcome == unknown || o.mishap.again:
+			if spare == nil && len(w.steps) < most {
+				spare = w
+			}
+		default:
+			continue // it has removed another state, or nothing
+		}
+		candidates = append(candidates, w)
 	}
-	return append(found, open...)
+	return cmp.Or(reason, spare), candidates
 }
 
 // disputed reports whether another request was at one of a request's keys during its call.

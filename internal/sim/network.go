@@ -12,8 +12,8 @@ import (
 
 // mishap is what the network does to a request.
 type mishap struct {
-	before, after time.Duration // the ways of the request and its answer
-	unsent, lost  bool          // the request, the answer
+	before, after time.Duration // the delays of the request and of its answer
+	unsent, lost  bool          // the request never arrives; its answer never does
 	again         bool          // a second copy of the request arrives
 	later         time.Duration // the second copy is so much later
 }

@@ -77,13 +77,13 @@ type op struct {
 
 	mishap mishap // of the network
 
-	hurt     atomic.Bool // an answer came from a server whose disk failed, or was cut
+	hurt     atomic.Bool // a server answered whose disk failed or was cut, so an error of it says nothing
 	outcome  outcome
 	conflict bool  // it was refused because of another request to one of its keys
 	err      error // what the client got, if it is none of the expected failures
-	inv, ret int   // ticks of the call
-	end      int   // the tick at which its last copy left the server; at least ret
-	t0, t1   int64 // inv and ret in milliseconds
+	inv, ret int   // the ticks at which the client called and got the answer
+	end      int   // the tick after which no copy of the request can change anything: the last one has left the server, and the client has its answer
+	t0, t1   int64 // the times of inv and ret, in milliseconds
 	seen     map[key]image
 	counted  int
 	old      image // what a put or a removal returned

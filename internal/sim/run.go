@@ -27,7 +27,7 @@ type Options struct {
 	Loose    bool     // let goroutines run in any order, as for a program with cgo
 	Seed     uint64
 	First    uint64        // the first episode
-	Episodes int           // 0: no limit
+	Episodes int           // after which no episode begins. 0: no limit
 	For      time.Duration // after which no episode begins. 0: no limit
 	Workers  int           // processes at once
 	Until    int           // episodes with findings after which the run ends. Default: 10
@@ -41,7 +41,7 @@ type Report struct {
 	Counts   Counts    `json:"counts"`
 	Seconds  float64   `json:"seconds"` // of real time
 	Workers  int       `json:"workers"`
-	Exact    bool      `json:"exact"`           // a replay does the same to the last bit
+	Exact    bool      `json:"exact"`           // a replay by the same program does the same to the last bit; false if no episode ran
 	Trace    string    `json:"trace,omitempty"` // of the episode, if it is the only one: see Result
 	Findings []Finding `json:"findings"`
 }
@@ -102,6 +102,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		})
 	}
 	workers.Wait()
+	report.Exact = report.Exact && report.Counts.Episodes > 0
 	report.Seconds = time.Since(began).Seconds()
 	return report, failure
 }
