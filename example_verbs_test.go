@@ -175,15 +175,14 @@ func ExampleSalvage() {
 		log.Fatal(err)
 	}
 
-	progress := func(done, total int64) {}
 	lost := func(f mayfly.Fault) { fmt.Println("lost:", f) }
-	tables, err := mayfly.Salvage(ctx, from, to, progress, lost)
+	tables, err := mayfly.Salvage(ctx, from, to, nil, lost)
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(len(tables), "table")
 	fault := func(f mayfly.Fault) { fmt.Println("fault:", f) }
-	if err := mayfly.Check(ctx, to, progress, fault); err != nil {
+	if err := mayfly.Check(ctx, to, nil, fault); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println("sound")

@@ -88,8 +88,8 @@ func (e *Engine) verifyTables(ctx context.Context, tables []*Table) error {
 
 // Check checks a directory that no process has open: every byte of its files and, if they are
 // sound, every relation between items, index entries, deadline entries, low-water marks,
-// descriptions and stream records. It changes nothing. It calls report with each fault and progress
-// with the work done so far. It returns an error if it could not finish the check. Only
+// descriptions and stream records. It changes nothing. It calls report with each fault and progress,
+// unless it is nil, with the work done so far. It returns an error if it could not finish the check. Only
 // descriptions stay in memory, no items.
 func Check(ctx context.Context, fs kv.FS, dir string, progress func(done, total int64), report func(Fault)) (err error) {
 	files, err := kv.OpenStopped(fs, dir)
@@ -101,7 +101,9 @@ func Check(ctx context.Context, fs kv.FS, dir string, progress func(done, total 
 	done := int64(0)
 	step := func(n int64) {
 		done = min(done+n, total)
-		progress(done, total)
+		if progress != nil {
+			progress(done, total)
+		}
 	}
 	var damage []kv.Damage
 	more := 0

@@ -46,7 +46,9 @@ func Salvage(ctx context.Context, fs kv.FS, dir, to string, now Instant, progres
 	defer func() { err = errors.Join(err, s.batch.Close()) }()
 	err = files.Each(ctx, func(n int64) {
 		done += n
-		progress(min(done, total), total)
+		if progress != nil {
+			progress(min(done, total), total)
+		}
 	}, s.damage, s.key)
 	if err == nil {
 		err = s.writeCatalogue()
