@@ -53,7 +53,7 @@ type cli struct {
 	Lifecycle lifecycleCommand `cmd:"" group:"Toolkits" help:"Lifecycles: entities whose states change at set times."`
 	Plan      planCommand      `cmd:"" group:"Toolkits" help:"Compute what a table needs and costs, with each way to expire."`
 	Bench     benchCommand     `cmd:"" group:"Server" help:"Measure this server, or any endpoint, beside two references."`
-	Torture   tortureCommand   `cmd:"" group:"Server" help:"Prove the laws: simulate crashes and faults, judge each answer."`
+	Torture   tortureCommand   `cmd:"" group:"Server" help:"Test the laws: simulate crashes and faults, judge each answer."`
 
 	Version versionCommand `cmd:"" group:"Other" help:"Print the version of this program."`
 	Man     manCommand     `cmd:"" group:"Other" help:"Print the manual page of a command, or write all pages."`
@@ -67,7 +67,7 @@ type smallCLI struct {
 	Lifecycle elsewhere `cmd:"" group:"Toolkits" help:"Lifecycles: entities whose states change at set times."`
 	Plan      elsewhere `cmd:"" group:"Toolkits" help:"Compute what a table needs and costs, with each way to expire."`
 	Bench     elsewhere `cmd:"" group:"Server" help:"Measure this server, or any endpoint, beside two references."`
-	Torture   elsewhere `cmd:"" group:"Server" help:"Prove the laws: simulate crashes and faults, judge each answer."`
+	Torture   elsewhere `cmd:"" group:"Server" help:"Test the laws: simulate crashes and faults, judge each answer."`
 
 	Version versionCommand `cmd:"" group:"Other" help:"Print the version of this program."`
 	Man     manCommand     `cmd:"" group:"Other" help:"Print the manual page of a command, or write all pages."`

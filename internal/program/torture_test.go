@@ -49,9 +49,14 @@ func TestTorture(t *testing.T) {
 func TestTortureUsage(t *testing.T) {
 	t.Parallel()
 	for flags, want := range map[string]string{
-		"--for 1ms":      "--for: 1ms is not between 1s and 168h",
-		"--workers 1000": "--workers: 1000 is not between 1 and 256",
-		"--episodes=-1":  "--episodes: -1 is negative",
+		"--for 1ms":                "--for: 1ms is not between 1s and 168h",
+		"--workers 1000":           "--workers: 1000 is not between 1 and 256",
+		"--workers 0":              "--workers: 0 is not between 1 and 256",
+		"--episodes=-1":            "--episodes: -1 is not between 1 and 1000000000",
+		"--episodes 0":             "--episodes: 0 is not between 1 and 1000000000",
+		"--episode=-1":             "--episode: -1 is negative",
+		"--episode 1 --episodes 2": "--episode is a single episode",
+		"--episode 1 --for 5s":     "--episode is a single episode",
 	} {
 		if _, said, code := runTorture(t, strings.Fields(flags)...); code != 2 || !strings.Contains(said, want) {
 			t.Errorf("%s: exit code %d, %s", flags, code, said)

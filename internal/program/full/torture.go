@@ -1,7 +1,6 @@
 package full
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,8 +14,10 @@ import (
 
 // The limits of the flags of mayfly torture.
 const (
-	tortureWorkersMost = 256
-	tortureForMost     = 168 * time.Hour
+	tortureWorkersMost  = 256
+	tortureEpisodesMost = 1_000_000_000
+	tortureForMost      = 168 * time.Hour
+	tortureForDefault   = time.Minute
 )
 
 // errLawBroken is the error of a run with findings.
@@ -24,8 +25,8 @@ var errLawBroken = errors.New("a law was broken")
 
 // runTorture runs episodes of the simulation and prints the report.
 func runTorture(ctx context.Context, c program.TortureFlags, t program.Terminal) error {
-	if c.Child {
-		sim.Child(c.Seed, uint64(max(c.Episode, 0)), t.Out) // ends the process
+	if c.Child && c.Episode != nil {
+		sim.Child(c.Seed, uint64(*c.Episode), t.Out) // ends the process
 	}
 	o, err := tortureOptions(c)
 	if err != nil {
@@ -61,28 +62,45 @@ func runTorture(ctx context.Context, c program.TortureFlags, t program.Terminal)
 
 // tortureOptions returns the options that the flags set.
 func tortureOptions(c program.TortureFlags) (sim.Options, error) {
-	c.Workers = cmp.Or(c.Workers, min(runtime.NumCPU(), tortureWorkersMost))
-	if c.Workers < 1 || c.Workers > tortureWorkersMost {
-		return sim.Options{}, program.Misuse(fmt.Errorf("--workers: %d is not between 1 and %d", c.Workers, tortureWorkersMost), "mayfly torture --help")
+	o := sim.Options{Replay: "mayfly torture --seed %d --episode %d", Seed: c.Seed, Workers: min(runtime.NumCPU(), tortureWorkersMost)}
+	var wrong error
+	switch {
+	case c.Episode != nil && c.Episodes != nil:
+		wrong = errors.New("--episode is a single episode, so it does not go with --episodes")
+	case c.Episode != nil && c.For != nil:
+		wrong = errors.New("--episode is a single episode, which runs to its end, so it does not go with --for")
+	case c.Episode != nil && *c.Episode < 0:
+		wrong = fmt.Errorf("--episode: %d is negative", *c.Episode)
+	case c.Episodes != nil && (*c.Episodes < 1 || *c.Episodes > tortureEpisodesMost):
+		wrong = fmt.Errorf("--episodes: %d is not between 1 and %d", *c.Episodes, tortureEpisodesMost)
+	case c.Workers != nil && (*c.Workers < 1 || *c.Workers > tortureWorkersMost):
+		wrong = fmt.Errorf("--workers: %d is not between 1 and %d", *c.Workers, tortureWorkersMost)
+	case c.For != nil && (*c.For < time.Second || *c.For > tortureForMost):
+		wrong = fmt.Errorf("--for: %v is not between 1s and 168h", *c.For)
 	}
-	if c.For < time.Second || c.For > tortureForMost {
-		return sim.Options{}, program.Misuse(fmt.Errorf("--for: %v is not between 1s and 168h", c.For), "mayfly torture --help")
+	if wrong != nil {
+		return o, program.Misuse(wrong, "mayfly torture --help")
 	}
-	if c.Episodes < 0 {
-		return sim.Options{}, program.Misuse(fmt.Errorf("--episodes: %d is negative", c.Episodes), "mayfly torture --help")
+	if c.Workers != nil {
+		o.Workers = *c.Workers
+	}
+	switch {
+	case c.Episode != nil:
+		o.First, o.Episodes = uint64(*c.Episode), 1
+	case c.Episodes != nil:
+		o.Episodes = *c.Episodes
+	case c.For == nil:
+		o.For = tortureForDefault
+	}
+	if c.For != nil {
+		o.For = *c.For
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return sim.Options{}, fmt.Errorf("find this program: %w", err)
+		return o, fmt.Errorf("find this program: %w", err)
 	}
-	o := sim.Options{
-		Self: func(seed, number uint64) []string {
-			return []string{self, "torture", "--child", fmt.Sprint("--seed=", seed), fmt.Sprint("--episode=", number)}
-		},
-		Replay: "mayfly torture --seed %d --episode %d", Seed: c.Seed, Episodes: c.Episodes, For: c.For, Workers: c.Workers,
-	}
-	if c.Episode >= 0 {
-		o.First, o.Episodes, o.For = uint64(c.Episode), 1, 0
+	o.Self = func(seed, number uint64) []string {
+		return []string{self, "torture", "--child", fmt.Sprint("--seed=", seed), fmt.Sprint("--episode=", number)}
 	}
 	return o, nil
 }
