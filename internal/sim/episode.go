@@ -59,11 +59,16 @@ func databaseEpisode(seed, number uint64) Result {
 	r := dice(seed, "episode", number)
 	e := &episode{
 		ledger: newLedger(), seed: r.Uint64(), rounds: episodeRounds, bulk: episodeBulk, ctx: context.Background(),
-		model: &model{parts: map[string]map[key]*state{}},
+		model: newModel(),
 	}
 	e.server = &server{seed: e.seed, options: mayfly.Options{
 		CacheBytes: 1 << 20, MemTableBytes: 1 << 20, Shards: 1 + r.IntN(3), ShardBytes: 8 << 10 << (3 * r.IntN(4)),
 	}}
+	e.millis = e.server.millis
+	e.server.wentBack = func(from, to int64) {
+		e.wentBack(from, to)
+		e.counts.ClockBack++
+	}
 	e.network = &network{to: e.server, left: func(o *op) {
 		tick, _ := e.tick()
 		e.mu.Lock()
@@ -107,9 +112,6 @@ func (e *episode) prepare() error {
 	attribute := func(name string, kind types.ScalarAttributeType) types.AttributeDefinition {
 		return types.AttributeDefinition{AttributeName: &name, AttributeType: kind}
 	}
-	element := func(name string, kind types.KeyType) types.KeySchemaElement {
-		return types.KeySchemaElement{AttributeName: &name, KeyType: kind}
-	}
 	out, err := e.plain.CreateTable(e.ctx, &dynamodb.CreateTableInput{
 		TableName: table, BillingMode: types.BillingModePayPerRequest,
 		AttributeDefinitions: []types.AttributeDefinition{attribute("pk", "S"), attribute("sk", "N"), attribute("g", "S"), attribute("h", "N")},
@@ -123,25 +125,32 @@ func (e *episode) prepare() error {
 		return err
 	}
 	e.stream = newFollower(aws.ToString(out.TableDescription.LatestStreamArn))
-	_, err = e.plain.UpdateTimeToLive(e.ctx, &dynamodb.UpdateTimeToLiveInput{
-		TableName: table, TimeToLiveSpecification: &types.TimeToLiveSpecification{Enabled: aws.Bool(true), AttributeName: aws.String("ttl")},
-	})
-	return err
+	return e.setTTL(e.model.ttl, true)
+}
+
+// element is a part of a key.
+func element(name string, kind types.KeyType) types.KeySchemaElement {
+	return types.KeySchemaElement{AttributeName: &name, KeyType: kind}
 }
 
 // round runs and judges a round.
 func (e *episode) round(n int) error {
-	p := planRound(e.seed, n, time.Now(), e.model, e.bulk)
-	e.mu.Lock()
-	e.ticks = e.ticks[:0]
-	e.mu.Unlock()
+	if err := e.changeTTL(dice(e.seed, "ttl", uint64(n))); err != nil {
+		return fmt.Errorf("change TTL: %w", err)
+	}
+	p := planRound(e.seed, n, e.server.millis(), e.model, e.bulk)
+	e.newRound()
 	e.counts.Rounds++
+	if err := e.server.hurry(p.rate); err != nil {
+		return err
+	}
 	var clients, ender sync.WaitGroup
 	for _, o := range p.ops {
 		clients.Go(func() { e.call(o) })
 	}
 	var err error
 	ender.Go(func() { err = e.endLife(p) })
+	ender.Go(func() { e.changeIndex(p) })
 	clients.Wait()
 	e.network.copies.Wait()
 	ender.Wait()
@@ -153,6 +162,9 @@ func (e *episode) round(n int) error {
 			return err
 		}
 		e.counts.Restarts++
+	}
+	if err := e.settleIndex(p); err != nil {
+		return err
 	}
 	return e.settle(p.ops)
 }
@@ -181,7 +193,7 @@ func (e *episode) settle(ops []*op) error {
 	for _, r := range records {
 		e.note("%s %s %t %s %s %d", r.seq, r.event, r.service, r.key, r.new.text(), r.created.Unix())
 		if !r.service && r.old != nil {
-			if d := r.old.deadline(); d != never && (r.new == nil || r.new.deadline() != d) {
+			if d := r.old.deadline(e.model.ttl); d != never && (r.new == nil || r.new.deadline(e.model.ttl) != d) {
 				e.counts.Renewed++
 			}
 		}
@@ -205,11 +217,11 @@ func (e *episode) noteSeen(o *op) {
 
 // overdue finds items that should have been removed.
 func (e *episode) overdue() {
-	since := e.server.upSince()
+	now, up := e.server.millis(), e.server.upSince().UnixMilli()
 	for _, part := range e.model.parts {
 		for k, s := range part {
-			if due := time.UnixMilli(s.deadline); s.deadline != never && time.Since(due) > slack && time.Since(since) > slack {
-				e.broken(markBelowAll, "%v was due at %d and is not removed at %d: %s", k, s.deadline, time.Now().UnixMilli(), s.text)
+			if s.deadline != never && now-max(s.deadline, up, e.model.since) > slack.Milliseconds() {
+				e.broken(markBelowAll, "%v was due at %d and is not removed at %d: %s", k, s.deadline, now, s.text)
 				return
 			}
 		}
@@ -220,7 +232,7 @@ func (e *episode) overdue() {
 func (e *episode) call(o *op) {
 	time.Sleep(o.at)
 	o.inv, o.t0 = e.tick()
-	o.run(context.WithValue(e.ctx, opKey{}, o), e.db)
+	o.run(withOp(e.ctx, o), e.db)
 	o.ret, o.t1 = e.tick()
 }
 
@@ -247,14 +259,27 @@ func (e *episode) endLife(p *plan) error {
 		e.counts.DiskErrors++
 		e.counts.Crashes++
 		return e.server.crash(p.down)
+	case pauses:
+		e.counts.Pauses++
+		e.counts.PauseSecs += int64(p.down.Seconds())
+		return e.server.pause(p.down)
 	}
 	return nil
 }
 
 // finish waits until all that is due has expired, and compares the whole with the model.
 func (e *episode) finish() error {
-	time.Sleep(2 * slack)
-	if err := e.settle([]*op{e.see(scan, ""), e.see(index, "g0"), e.see(index, "g1"), e.see(index, "g2")}); err != nil {
+	for until := e.server.millis() + 2*slack.Milliseconds(); e.server.millis() < until; { // the clock may stand still
+		time.Sleep(time.Second)
+	}
+	ops := []*op{e.see(scan, "", "")}
+	for i := range groups {
+		ops = append(ops, e.see(index, fmt.Sprint("g", i), indexName))
+		if e.model.extra {
+			ops = append(ops, e.see(index, fmt.Sprint("g", i), extraName))
+		}
+	}
+	if err := e.settle(ops); err != nil {
 		return err
 	}
 	again := newFollower(e.stream.arn)
@@ -276,8 +301,8 @@ func (e *episode) finish() error {
 }
 
 // see makes a request that reads, at once.
-func (e *episode) see(k kind, pk string) *op {
-	o := &op{name: "end", kind: k, pk: pk}
+func (e *episode) see(k kind, pk, index string) *op {
+	o := &op{name: "end", kind: k, pk: pk, index: index}
 	o.inv, o.t0 = e.tick()
 	o.run(e.ctx, e.plain)
 	o.ret, o.t1 = e.tick()

@@ -15,7 +15,7 @@ import (
 type image map[string]string
 
 // attributes are those that an item can have, in the order of text.
-var attributes = [...]string{"pk", "sk", "v", "ttl", "g", "h", "n", "pad"}
+var attributes = [...]string{"pk", "sk", "v", "ttl", "alt", "g", "h", "n", "pad"}
 
 // key is the primary key of an item.
 type key struct{ pk, sk string }
@@ -86,10 +86,10 @@ const bubbleStart = 946_684_800_000
 // plan comes near the bound.
 const tooOld = bubbleStart - 5*365*24*3600*1000
 
-// deadline returns an item's deadline in milliseconds, by the law: a fraction of the TTL number is
+// deadline returns an item's deadline in milliseconds under a TTL attribute, by the law: a fraction of the TTL number is
 // rounded up to the millisecond, and a TTL of another type is none.
-func (m image) deadline() int64 {
-	ttl := m["ttl"]
+func (m image) deadline(attribute string) int64 {
+	ttl := m[attribute]
 	if !strings.HasPrefix(ttl, "N") {
 		return never
 	}

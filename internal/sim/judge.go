@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"sort"
-	"time"
 )
 
 // The laws, as findings name them. Available is none of the nine: it says that a call was refused
@@ -46,7 +45,7 @@ type judge struct {
 	ops   []*op
 	steps []*step
 	byKey map[key][]int // steps
-	drain int64         // the instant at which the stream was read, in ms
+	drain int64         // the latest instant that the clock had shown when the stream was read, in ms
 	up    int64         // the instant at which the server started that was read from, in ms
 
 	expired *step // the last expiry
@@ -54,7 +53,10 @@ type judge struct {
 
 // round judges a round, and brings the model to its end.
 func (l *ledger) round(m *model, ops []*op, records []record, up int64) {
-	j := &judge{ledger: l, model: m, ops: ops, byKey: map[key][]int{}, drain: time.Now().UnixMilli(), up: up}
+	j := &judge{ledger: l, model: m, ops: ops, byKey: map[key][]int{}, up: up}
+	l.tick()
+	j.drain = l.peak
+	j.clocks()
 	j.explain(records)
 	j.writes()
 	j.propagate()
@@ -67,6 +69,24 @@ func (l *ledger) round(m *model, ops []*op, records []record, up int64) {
 	}
 	for _, s := range j.steps {
 		m.set(s.key, s.after)
+		if m.floor = max(m.floor, s.created.UnixMilli()); s.service && s.before != nil {
+			m.floor = max(m.floor, s.before.deadline)
+		}
+	}
+}
+
+// clocks bounds what the clock showed during each call. When a machine's clock has gone back before a
+// restart, the database's clock goes on at the last instant on disk, which may be before the last
+// one shown; but never before one that a client has seen it pass.
+func (j *judge) clocks() {
+	for _, o := range j.ops {
+		for _, b := range j.backs {
+			if o.inv <= b.tick && b.tick <= max(o.ret, o.end) {
+				o.t0, o.t1 = min(o.t0, b.to), max(o.t1, b.from)
+			}
+		}
+		o.t0 = max(o.t0, j.model.floor)
+		o.t1 = max(o.t1, o.t0)
 	}
 }
 
@@ -97,10 +117,10 @@ func (j *judge) explain(records []record) {
 		if !changed {
 			before = j.model.get(r.key)
 		}
-		s := &step{record: r, before: before, after: newState(r.new), est: 0, lst: math.MaxInt}
+		s := &step{record: r, before: before, after: j.model.newState(r.new), est: 0, lst: math.MaxInt}
 		if text := r.old.text(); text != textOf(before) {
 			j.broken(exactlyOneRecord, "%s of %v has the old image %q, but the record before left %q", r.event, r.key, text, textOf(before))
-			before = newState(r.old)
+			before = j.model.newState(r.old)
 			s.before = before
 		}
 		if want := eventOf(r); want != string(r.event) {
@@ -260,7 +280,7 @@ func (j *judge) expiry(s *step, created int64) {
 	case d > j.drain || created < d/1000*1000:
 		j.broken(neverEarly, "%v expired at %d, before its deadline %d: %s", s.key, created, d, s.before.text)
 	}
-	if late := created - d; j.up <= d && late > slack.Milliseconds() {
+	if late := created - d; max(j.up, j.model.since) <= d && late > slack.Milliseconds() {
 		j.broken(markBelowAll, "%v expired %d ms after its deadline %d, at a server that was up: %s", s.key, late, d, s.before.text)
 	}
 	j.counts.Expirations++
@@ -492,6 +512,11 @@ func (j *judge) read(o *op, keys []key, group string) {
 	if from < 0 {
 		j.blame(o, keys, group, first, last)
 		return
+	}
+	for _, k := range keys {
+		if s := j.at(k, from); s != nil && s == j.at(k, to) && o.seen[k] == nil && (group == "" || s.image["g"] == "S"+group) {
+			j.model.floor = max(j.model.floor, s.deadline) // hidden by the clock
+		}
 	}
 	tightened := false
 	if from > 0 && j.steps[from-1].lst > o.ret {

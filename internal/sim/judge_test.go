@@ -19,7 +19,7 @@ type scene struct {
 }
 
 func newScene() *scene {
-	s := &scene{ledger: newLedger(), model: &model{parts: map[string]map[key]*state{}}}
+	s := &scene{ledger: newLedger(), model: newModel()}
 	s.start = time.Now().Add(-time.Hour).Unix() * 1000
 	s.up = s.start - 60_000
 	for i := range int64(60) {
@@ -58,26 +58,26 @@ func TestJudge(t *testing.T) {
 		make func(s *scene)
 	}{
 		"an expiry in time": {"", func(s *scene) {
-			s.model.set(sceneKey, newState(s.sceneItem("x", 10)))
+			s.model.set(sceneKey, s.model.newState(s.sceneItem("x", 10)))
 			s.record(s.sceneItem("x", 10), nil, 15, true)
 		}},
 		"an early expiry": {neverEarly, func(s *scene) {
-			s.model.set(sceneKey, newState(s.sceneItem("x", 10)))
+			s.model.set(sceneKey, s.model.newState(s.sceneItem("x", 10)))
 			s.record(s.sceneItem("x", 10), nil, 9, true)
 		}},
 		"a late expiry": {markBelowAll, func(s *scene) {
-			s.model.set(sceneKey, newState(s.sceneItem("x", 10)))
+			s.model.set(sceneKey, s.model.newState(s.sceneItem("x", 10)))
 			s.record(s.sceneItem("x", 10), nil, 25, true)
 		}},
 		"an expiry that is late since the server was down": {"", func(s *scene) {
 			s.up = s.start + 20_000
-			s.model.set(sceneKey, newState(s.sceneItem("x", 10)))
+			s.model.set(sceneKey, s.model.newState(s.sceneItem("x", 10)))
 			s.record(s.sceneItem("x", 10), nil, 25, true)
 		}},
 		// The second request removed x, and the first one, which was called later, removed y.
 		"two removals without an answer": {"", func(s *scene) {
 			x, y := s.sceneItem("x", 500), s.sceneItem("y", 500)
-			s.model.set(sceneKey, newState(x))
+			s.model.set(sceneKey, s.model.newState(x))
 			s.call(remove, nil, 6, 20, unknown)
 			s.call(remove, nil, 0, 2, unknown)
 			s.call(put, y, 3, 5, done)
@@ -87,7 +87,7 @@ func TestJudge(t *testing.T) {
 		}},
 		"three records of two removals without an answer": {renewedLives, func(s *scene) {
 			x, y, z := s.sceneItem("x", 500), s.sceneItem("y", 500), s.sceneItem("z", 500)
-			s.model.set(sceneKey, newState(x))
+			s.model.set(sceneKey, s.model.newState(x))
 			s.call(remove, nil, 0, 20, unknown)
 			s.call(remove, nil, 0, 20, unknown)
 			s.call(put, y, 0, 20, done)
@@ -100,7 +100,7 @@ func TestJudge(t *testing.T) {
 		}},
 		"a removal in front of a put that was answered before": {orderPerKey, func(s *scene) {
 			x, y := s.sceneItem("x", 500), s.sceneItem("y", 500)
-			s.model.set(sceneKey, newState(x))
+			s.model.set(sceneKey, s.model.newState(x))
 			s.call(put, y, 0, 2, done)
 			s.call(remove, nil, 4, 6, unknown)
 			s.record(x, nil, 1, false)
@@ -108,7 +108,7 @@ func TestJudge(t *testing.T) {
 		}},
 		"a removal that returned another item": {nothingLost, func(s *scene) {
 			x := s.sceneItem("x", 500)
-			s.model.set(sceneKey, newState(x))
+			s.model.set(sceneKey, s.model.newState(x))
 			s.call(remove, nil, 0, 2, done).old = s.sceneItem("w", 500)
 			s.call(remove, nil, 0, 2, unknown)
 			s.record(x, nil, 1, false)

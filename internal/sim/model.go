@@ -15,17 +15,23 @@ type state struct {
 	deadline int64
 }
 
-func newState(m image) *state {
-	if m == nil {
+func (m *model) newState(i image) *state {
+	if i == nil {
 		return nil
 	}
-	return &state{image: m, text: m.text(), deadline: m.deadline()}
+	return &state{image: i, text: i.text(), deadline: i.deadline(m.ttl)}
 }
 
 // model is what the table holds, by the stream.
 type model struct {
 	parts map[string]map[key]*state // by partition key
+	ttl   string                    // the attribute with the deadlines; empty: TTL is off
+	since int64                     // when TTL was last changed, in ms
+	extra bool                      // the table has its second index
+	floor int64                     // the latest instant, in ms, of which a client has seen that the clock has passed it
 }
+
+func newModel() *model { return &model{parts: map[string]map[key]*state{}, ttl: ttlNames[0]} }
 
 func (m *model) get(k key) *state { return m.parts[k.pk][k] }
 
@@ -54,6 +60,11 @@ type Counts struct {
 	Overwritten  int64 `json:"overwritten"` // keys that were written right behind their expiry, mostly before the reaper came
 	Crashes      int64 `json:"crashes"`
 	Restarts     int64 `json:"restarts"`
+	TTLChanges   int64 `json:"ttl_changes"`
+	Indexes      int64 `json:"indexes"`    // built while clients wrote
+	ClockBack    int64 `json:"clock_back"` // starts at which the machine's clock had gone back
+	Pauses       int64 `json:"pauses"`     // of the whole server
+	PauseSecs    int64 `json:"pause_secs"` // the virtual time of these, in seconds
 	DiskErrors   int64 `json:"disk_errors"`
 	Mishaps      int64 `json:"mishaps"` // of the network
 	Unknown      int64 `json:"unknown"` // requests whose client cannot know the outcome
@@ -73,7 +84,10 @@ func (v Violation) String() string { return fmt.Sprintf("%s at %s: %s", v.Law, v
 type ledger struct {
 	mu         sync.Mutex
 	began      time.Time
-	ticks      []int64 // the milliseconds of each tick of the round; guarded by mu
+	millis     func() int64 // reads the clock that decides about deadlines. Nil: virtual time
+	ticks      []int64      // the milliseconds of each tick of the round, or of an earlier one if that is later; guarded by mu
+	peak       int64        // the latest instant that the clock has shown; guarded by mu
+	backs      []back       // in the round; guarded by mu
 	counts     Counts
 	violations []Violation // guarded by mu
 	trace      hash.Hash64
@@ -86,9 +100,38 @@ func newLedger() *ledger { return &ledger{began: time.Now(), trace: fnv.New64a()
 func (l *ledger) tick() (tick int, ms int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	ms = time.Now().UnixMilli()
-	l.ticks = append(l.ticks, ms)
+	if ms = time.Now().UnixMilli(); l.millis != nil {
+		ms = l.millis()
+	}
+	l.peak = max(l.peak, ms)
+	latest := ms
+	if n := len(l.ticks); n > 0 {
+		latest = max(latest, l.ticks[n-1])
+	}
+	l.ticks = append(l.ticks, latest)
 	return 2 * (len(l.ticks) - 1), ms
+}
+
+// back is a restart at which the database's clock went back: to an instant that no client had seen
+// it pass.
+type back struct {
+	tick     int
+	from, to int64 // ms
+}
+
+// wentBack notes a restart.
+func (l *ledger) wentBack(from, to int64) {
+	tick, _ := l.tick()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.backs = append(l.backs, back{tick, from, to})
+}
+
+// newRound forgets the ticks of the round before.
+func (l *ledger) newRound() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ticks, l.backs = l.ticks[:0], l.backs[:0]
 }
 
 // most is how many violations an episode reports. More say nothing new.

@@ -89,3 +89,6 @@ func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	return answer, err
 }
+
+// withOp returns a context for the calls of an op.
+func withOp(ctx context.Context, o *op) context.Context { return context.WithValue(ctx, opKey{}, o) }

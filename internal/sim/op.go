@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -23,7 +24,7 @@ const (
 	remove
 	get
 	query       // a partition
-	index       // a partition of the index
+	index       // a partition of an index
 	scan        // the table
 	count       // a partition, without its items
 	batchPut    // writes that share a request and are otherwise alone
@@ -32,7 +33,7 @@ const (
 	transactGet // keys that are read at one instant
 )
 
-var kindNames = [...]string{"PutItem", "UpdateItem", "DeleteItem", "GetItem", "Query", "Query of the index", "Scan", "Query of the count", "BatchWriteItem", "BatchGetItem",
+var kindNames = [...]string{"PutItem", "UpdateItem", "DeleteItem", "GetItem", "Query", "Query of an index", "Scan", "Query of the count", "BatchWriteItem", "BatchGetItem",
 	"TransactWriteItems", "TransactGetItems"}
 
 func (k kind) String() string { return kindNames[k] }
@@ -73,7 +74,9 @@ type op struct {
 	at     time.Duration // in the round
 	writes []*write
 	keys   []key
-	pk     string // of a query; the value of g for one of the index
+	pk     string // of a query; the value of g for one of an index
+	index  string // the name of that index
+	moot   bool   // the index may be missing
 
 	mishap mishap // of the network
 
@@ -106,7 +109,7 @@ func (w *write) conditionText() *string {
 // expression returns the update expression of an update.
 func (w *write) expression() (text string, names map[string]string, values map[string]types.AttributeValue) {
 	names, values = map[string]string{}, map[string]types.AttributeValue{":one": &types.AttributeValueMemberN{Value: "1"}}
-	set, drop := "", ""
+	var set, drop []string
 	for _, name := range attributes {
 		v, ok := w.item[name]
 		if !ok {
@@ -114,16 +117,17 @@ func (w *write) expression() (text string, names map[string]string, values map[s
 		}
 		names["#"+name] = name
 		if v == "" {
-			drop = " REMOVE #" + name
+			drop = append(drop, "#"+name)
 			continue
 		}
 		values[":"+name] = attribute(v)
-		if set != "" {
-			set += ", "
-		}
-		set += "#" + name + " = :" + name
+		set = append(set, "#"+name+" = :"+name)
 	}
-	return "SET " + set + drop + " ADD n :one", names, values
+	text = "SET " + strings.Join(set, ", ")
+	if len(drop) > 0 {
+		text += " REMOVE " + strings.Join(drop, ", ")
+	}
+	return text + " ADD n :one", names, values
 }
 
 // apply returns what a write makes of an item.
@@ -168,6 +172,8 @@ func (o *op) run(ctx context.Context, db *dynamodb.Client) {
 		o.outcome, o.conflict = refused, true
 	case errors.As(err, &answer) && answer.ErrorFault() == smithy.FaultClient:
 		o.outcome, o.err = refused, err
+	case o.moot && errors.As(err, &answer) && answer.ErrorCode() == "ValidationException": // there is no such index
+		o.outcome = refused
 	case errors.Is(err, errDown), errors.Is(err, errReset), o.hurt.Load():
 		o.outcome = unknown
 	default: // a whole server has no reason
@@ -297,7 +303,7 @@ func (o *op) readMany(ctx context.Context, db *dynamodb.Client) error {
 	in := &dynamodb.QueryInput{TableName: table, ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("pk = :pk"),
 		ExpressionAttributeValues: map[string]types.AttributeValue{":pk": &types.AttributeValueMemberS{Value: o.pk}}}
 	if o.kind == index {
-		in.IndexName, in.ConsistentRead, in.KeyConditionExpression = aws.String(indexName), nil, aws.String("g = :pk")
+		in.IndexName, in.ConsistentRead, in.KeyConditionExpression = &o.index, nil, aws.String("g = :pk")
 	}
 	if o.kind == count {
 		in.Select = types.SelectCount

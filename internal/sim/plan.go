@@ -25,6 +25,9 @@ type plan struct {
 	endAt  time.Duration
 	endOps int64
 	down   time.Duration // until it is up again
+	alters bool          // the second index is added or removed
+	altsAt time.Duration // at this time
+	rate   int           // of the machine's clock until then. It is set right while the server is down
 }
 
 // ending is how the server's life ends in a round.
@@ -35,6 +38,7 @@ const (
 	crashes
 	diskFails // all syncs fail, and some time later it crashes
 	restarts  // it is stopped cleanly, between two rounds
+	pauses    // it does not end, but stands still for as long as it would be down
 )
 
 // planner draws the requests of a round.
@@ -46,12 +50,16 @@ type planner struct {
 	bad    int // percent of requests with a mishap
 	ops    []*op
 	seed   uint64
+	shaky  bool // the second index may be missing
 }
 
 // planRound draws a round: a function of the seed, the round's number, the beginning and the model.
-func planRound(seed uint64, round int, now time.Time, m *model, bulk int) *plan {
+func planRound(seed uint64, round int, now int64, m *model, bulk int) *plan {
 	r := dice(seed, "round", uint64(round))
-	p := &planner{Rand: r, round: round, now: now.UnixMilli(), length: 200*time.Millisecond + upTo(r, 2*time.Second), seed: seed, bad: []int{0, 0, 15, 50}[r.IntN(4)]}
+	p := &planner{Rand: r, round: round, now: now, length: 200*time.Millisecond + upTo(r, 2*time.Second), seed: seed, bad: []int{0, 0, 15, 50}[r.IntN(4)]}
+	change := dice(seed, "index", uint64(round))
+	alters, altsAt := percent(change, 20), upTo(change, p.length)
+	p.shaky = alters || !m.extra
 	for range 2 + r.IntN(5) { // requests meet if they begin at one instant, since only waiting takes time
 		at := upTo(r, p.length)
 		for range 1 + r.IntN(8) {
@@ -61,12 +69,14 @@ func planRound(seed uint64, round int, now time.Time, m *model, bulk int) *plan 
 	p.atDeadlines(m)
 	p.bulk(bulk)
 	slices.SortStableFunc(p.ops, func(a, b *op) int { return cmp.Compare(a.at, b.at) })
-	out := &plan{ops: p.ops, endAt: upTo(r, p.length), down: upTo(r, 20*time.Millisecond)}
+	out := &plan{ops: p.ops, alters: alters, altsAt: altsAt, endAt: upTo(r, p.length), down: upTo(r, 20*time.Millisecond)}
 	if percent(r, 50) {
 		out.endOps = 1 + r.Int64N(40)
 	}
 	if percent(r, 5) {
 		out.down = upTo(r, 10*time.Second) // deadlines pass meanwhile
+	} else if percent(r, 3) {
+		out.down = upTo(r, 3*time.Minute)
 	}
 	switch n := r.IntN(100); {
 	case n < 35:
@@ -75,6 +85,11 @@ func planRound(seed uint64, round int, now time.Time, m *model, bulk int) *plan 
 		out.end = diskFails
 	case n < 48:
 		out.end = restarts
+	case n < 54:
+		out.end, out.down = pauses, time.Second+upTo(r, []time.Duration{5 * time.Second, 5 * time.Minute}[r.IntN(2)])
+	}
+	if out.end != lives && out.end != pauses && percent(r, 20) {
+		out.rate = 2 + r.IntN(4)
 	}
 	return out
 }
@@ -124,7 +139,9 @@ func (p *planner) reading(at time.Duration, k key) {
 	case 3, 4:
 		p.add(at, query).pk = k.pk
 	case 5, 6:
-		p.add(at, index).pk = fmt.Sprint("g", p.IntN(groups))
+		o := p.add(at, index)
+		o.pk, o.index = fmt.Sprint("g", p.IntN(groups)), []string{indexName, extraName}[p.IntN(2)]
+		o.moot = o.index == extraName && p.shaky
 	case 7:
 		p.add(at, count).pk = k.pk
 	case 8:
@@ -187,8 +204,10 @@ func (p *planner) writeTo(o *op, k key, kind kind) *write {
 	switch kind {
 	case put:
 		w.item = k.image().with(image{"v": version})
-		if ttl := p.ttl(at); ttl != "" {
-			w.item["ttl"] = ttl
+		for _, name := range ttlNames {
+			if ttl := p.ttl(at); ttl != "" {
+				w.item[name] = ttl
+			}
 		}
 		if percent(p.Rand, 80) {
 			w.item["g"], w.item["h"] = fmt.Sprint("Sg", p.IntN(groups)), fmt.Sprint("N", p.IntN(100))
@@ -197,7 +216,7 @@ func (p *planner) writeTo(o *op, k key, kind kind) *write {
 			w.item["pad"] = "S" + padding[:p.IntN(len(padding))]
 		}
 	case update:
-		w.item = image{"v": version, "ttl": p.ttl(at)}
+		w.item = image{"v": version, ttlNames[0]: p.ttl(at), ttlNames[1]: p.ttl(at)}
 		if percent(p.Rand, 30) {
 			w.item["g"], w.item["h"] = fmt.Sprint("Sg", p.IntN(groups)), fmt.Sprint("N", p.IntN(100))
 		}
@@ -278,11 +297,12 @@ func (p *planner) bulk(n int) {
 		at := p.now + o.at.Milliseconds()
 		for range min(25, n-i) {
 			k := key{pk, fmt.Sprint(i + len(o.writes))}
-			ttl := fmt.Sprint("N", at/1000+1+p.Int64N(6))
-			if percent(p.Rand, 20) {
-				ttl = p.fraction(at + 1 + p.Int64N(6000))
+			w := &write{op: o, key: k, kind: put, item: k.image().with(image{"v": fmt.Sprintf("S%s.%d", o.name, len(o.writes))})}
+			for _, name := range ttlNames {
+				if w.item[name] = fmt.Sprint("N", at/1000+1+p.Int64N(6)); percent(p.Rand, 20) {
+					w.item[name] = p.fraction(at + 1 + p.Int64N(6000))
+				}
 			}
-			w := &write{op: o, key: k, kind: put, item: k.image().with(image{"v": fmt.Sprintf("S%s.%d", o.name, len(o.writes)), "ttl": ttl})}
 			if percent(p.Rand, 5) {
 				w.item["g"], w.item["h"] = fmt.Sprint("Sg", p.IntN(groups)), "N0"
 			}
