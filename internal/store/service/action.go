@@ -1,6 +1,7 @@
 package service
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/mayflydb/mayfly/internal/store/dynamo"
@@ -226,7 +227,7 @@ func (a *action) updatedIndexKeys(item dynamo.Item) error {
 // outcome returns the API's error for a failed batch that had only this action: the action's own
 // refusal, if that is the cause.
 func (a *action) outcome(err error) error {
-	if a.write.Err != nil && err != nil {
+	if errors.Is(err, engine.ErrRefused) {
 		err = a.write.Err
 	}
 	return apiError(err, "")

@@ -50,7 +50,7 @@ func (s *Service) transact(ctx context.Context, actions []*action, clientToken O
 		writes = append(writes, &token.write)
 	}
 	err = s.engine.Write(ctx, writes...)
-	if err != nil && token != nil && errors.Is(token.write.Err, errTokenSeen) {
+	if errors.Is(err, engine.ErrRefused) && token != nil && errors.Is(token.write.Err, errTokenSeen) {
 		return true, nil
 	}
 	if err != nil {
