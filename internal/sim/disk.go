@@ -25,7 +25,7 @@ type disk struct {
 	failing bool              // all syncs fail; guarded by mu
 }
 
-func newDisk(fs *kv.CrashFS, seed, life uint64) *disk {
+func newDisk(fs *kv.CrashFS, room *kv.Room, seed, life uint64) *disk {
 	d := &disk{CrashFS: fs, seed: seed, life: life, syncs: map[string]uint64{}}
 	r := dice(seed, "disk", life)
 	d.slow = []int{0, 20, 60, 100}[r.IntN(4)]
@@ -33,6 +33,7 @@ func newDisk(fs *kv.CrashFS, seed, life uint64) *disk {
 	// part of it, as after a power cut
 	fs.KeepUnsynced([]int{100, 0, 30, 70}[r.IntN(4)], r.Uint64())
 	fs.BeforeSync = d.beforeSync
+	fs.Room = room
 	return d
 }
 

@@ -3,9 +3,10 @@
 // A run is a row of episodes. An episode is about a minute of virtual time in one bubble of
 // testing/synctest, and follows from the seed and its number:
 //
-//	kinds.go    the kinds of episodes; what follows is for that of a database
+//	kinds.go    the kinds of episodes; the files below belong to the kind of a database
 //	server.go   a mayfly database on a disk that crashes, with its restarts
-//	disk.go     that disk: slow, failing and losing unsynced data
+//	disk.go     that disk: slow, failing, full and losing unsynced data
+//	damage.go   files that are damaged at the end, and what the server then says
 //	network.go  requests and answers that are late, lost, doubled and out of order
 //	plan.go     what the clients do in a round: a pure function of the seed and the model
 //	op.go       a request and its outcome

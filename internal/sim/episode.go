@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"github.com/mayflydb/mayfly"
+	"github.com/mayflydb/mayfly/internal/store/engine"
 	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
@@ -61,7 +62,7 @@ func databaseEpisode(seed, number uint64) Result {
 		ledger: newLedger(), seed: r.Uint64(), rounds: episodeRounds, bulk: episodeBulk, ctx: context.Background(),
 		model: newModel(),
 	}
-	e.server = &server{seed: e.seed, options: mayfly.Options{
+	e.server = &server{seed: e.seed, directory: directory, options: mayfly.Options{
 		CacheBytes: 1 << 20, MemTableBytes: 1 << 20, Shards: 1 + r.IntN(3), ShardBytes: 8 << 10 << (3 * r.IntN(4)),
 	}}
 	e.millis = e.server.millis
@@ -181,6 +182,9 @@ func (e *episode) settle(ops []*op) error {
 		if o.outcome == unknown {
 			e.counts.Unknown++
 		}
+		if o.roomless {
+			e.counts.Roomless++
+		}
 		if o.mishap != (mishap{}) {
 			e.counts.Mishaps++
 		}
@@ -259,6 +263,17 @@ func (e *episode) endLife(p *plan) error {
 		e.counts.DiskErrors++
 		e.counts.Crashes++
 		return e.server.crash(p.down)
+	case fills:
+		e.counts.DiskFull++
+		e.server.fill(p.free)
+		time.Sleep(p.down)
+		if p.endOps > 0 {
+			e.counts.Crashes++
+			if err := e.server.crash(0); err != nil {
+				return err
+			}
+		}
+		return e.server.refill()
 	case pauses:
 		e.counts.Pauses++
 		e.counts.PauseSecs += int64(p.down.Seconds())
@@ -293,11 +308,14 @@ func (e *episode) finish() error {
 	if e.isBroken() {
 		return nil
 	}
-	err := e.server.check(func(fault string) { e.broken(markBelowAll, "the files disagree: %s", fault) })
+	fs, err := e.server.stop()
 	if err != nil {
+		return err
+	}
+	if err := engine.Check(e.ctx, fs, directory, nil, func(f engine.Fault) { e.broken(markBelowAll, "the files disagree: %v", f) }); err != nil {
 		return fmt.Errorf("check the files: %w", err)
 	}
-	return nil
+	return e.damage(fs)
 }
 
 // see makes a request that reads, at once.

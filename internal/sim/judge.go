@@ -160,7 +160,7 @@ func (j *judge) cause(s *step, byVersion map[string]*write, removals []*write) {
 		j.expiry(s, created)
 		return
 	}
-	var candidates []*write // of which any may be the reason
+	var candidates []*write // any of them may be the reason
 	if s.new == nil {
 		s.write, candidates = j.removals(s, removals)
 		if s.write == nil {
@@ -455,7 +455,7 @@ func (j *judge) cuts(o *op) (first, last int) {
 	return first, max(first, last)
 }
 
-// agrees reports whether a read has seen of a key what it had to see at a state.
+// agrees reports whether a read returned the item of a key as it was at a state.
 func agrees(o *op, k key, s *state, group string) bool {
 	got, ok := o.seen[k]
 	if ok && got == nil { // a failed condition without an item

@@ -28,7 +28,7 @@ type model struct {
 	ttl   string                    // the attribute with the deadlines; empty: TTL is off
 	since int64                     // when TTL was last changed, in ms
 	extra bool                      // the table has its second index
-	floor int64                     // the latest instant, in ms, of which a client has seen that the clock has passed it
+	floor int64                     // the latest instant, in ms, that the clock has passed before the eyes of a client
 }
 
 func newModel() *model { return &model{parts: map[string]map[key]*state{}, ttl: ttlNames[0]} }
@@ -50,25 +50,29 @@ func (m *model) set(k key, s *state) {
 
 // Counts say how much a run has covered.
 type Counts struct {
-	Episodes     int64 `json:"episodes"`
-	Rounds       int64 `json:"rounds"`
-	Requests     int64 `json:"requests"`
-	Writes       int64 `json:"writes"`      // acknowledged
-	Reads        int64 `json:"reads"`       // compared with the order of all changes
-	Expirations  int64 `json:"expirations"` // each with its record
-	Renewed      int64 `json:"renewed"`     // deadlines that moved or went before they came
-	Overwritten  int64 `json:"overwritten"` // keys that were written right behind their expiry, mostly before the reaper came
-	Crashes      int64 `json:"crashes"`
-	Restarts     int64 `json:"restarts"`
-	TTLChanges   int64 `json:"ttl_changes"`
-	Indexes      int64 `json:"indexes"`    // built while clients wrote
-	ClockBack    int64 `json:"clock_back"` // starts at which the machine's clock had gone back
-	Pauses       int64 `json:"pauses"`     // of the whole server
-	PauseSecs    int64 `json:"pause_secs"` // the virtual time of these, in seconds
-	DiskErrors   int64 `json:"disk_errors"`
-	Mishaps      int64 `json:"mishaps"` // of the network
-	Unknown      int64 `json:"unknown"` // requests whose client cannot know the outcome
-	Transactions int64 `json:"transactions"`
+	Episodes      int64 `json:"episodes"`
+	Rounds        int64 `json:"rounds"`
+	Requests      int64 `json:"requests"`
+	Writes        int64 `json:"writes"`      // acknowledged
+	Reads         int64 `json:"reads"`       // compared with the order of all changes
+	Expirations   int64 `json:"expirations"` // each with its record
+	Renewed       int64 `json:"renewed"`     // deadlines that moved or went before they came
+	Overwritten   int64 `json:"overwritten"` // keys that were written right behind their expiry, mostly before the reaper came
+	Crashes       int64 `json:"crashes"`
+	Restarts      int64 `json:"restarts"`
+	TTLChanges    int64 `json:"ttl_changes"`
+	Indexes       int64 `json:"indexes"`    // built while clients wrote
+	ClockBack     int64 `json:"clock_back"` // starts at which the machine's clock had gone back
+	Pauses        int64 `json:"pauses"`     // of the whole server
+	PauseSecs     int64 `json:"pause_secs"` // the virtual time of these, in seconds
+	DiskErrors    int64 `json:"disk_errors"`
+	DiskFull      int64 `json:"disk_full"`      // episodes of a full disk
+	Damages       int64 `json:"damages"`        // files that were damaged between two starts
+	DamageRefused int64 `json:"damage_refused"` // starts that were refused for that
+	Roomless      int64 `json:"roomless"`       // writes that were refused meanwhile
+	Mishaps       int64 `json:"mishaps"`        // of the network
+	Unknown       int64 `json:"unknown"`        // requests whose client cannot know the outcome
+	Transactions  int64 `json:"transactions"`
 }
 
 // Violation is a broken law.

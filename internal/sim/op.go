@@ -81,7 +81,9 @@ type op struct {
 	mishap mishap // of the network
 
 	hurt     atomic.Bool // a server answered whose disk failed or was cut, so an error of it says nothing
+	full     atomic.Bool // the server's disk was full, so a write that grows the data is refused
 	outcome  outcome
+	roomless bool  // it was refused for that
 	conflict bool  // it was refused because of another request to one of its keys
 	err      error // what the client got, if it is none of the expected failures
 	inv, ret int   // the ticks at which the client called and got the answer
@@ -170,6 +172,8 @@ func (o *op) run(ctx context.Context, db *dynamodb.Client) {
 		}
 	case errors.As(err, &answer) && answer.ErrorCode() == "TransactionConflictException":
 		o.outcome, o.conflict = refused, true
+	case o.full.Load() && len(o.writes) > 0 && o.kind != remove && isLimit(err):
+		o.outcome, o.roomless = refused, true
 	case errors.As(err, &answer) && answer.ErrorFault() == smithy.FaultClient:
 		o.outcome, o.err = refused, err
 	case o.moot && errors.As(err, &answer) && answer.ErrorCode() == "ValidationException": // there is no such index
@@ -182,6 +186,12 @@ func (o *op) run(ctx context.Context, db *dynamodb.Client) {
 	if o.outcome != unknown && o.mishap.again {
 		o.outcome = unknown // the other copy may have been executed
 	}
+}
+
+// isLimit reports whether a server refused a call for a limit, such as the room on its disk.
+func isLimit(err error) bool {
+	var answer smithy.APIError
+	return errors.As(err, &answer) && answer.ErrorCode() == "LimitExceededException"
 }
 
 const tableName = "items"

@@ -27,6 +27,7 @@ type plan struct {
 	down   time.Duration // until it is up again
 	alters bool          // the second index is added or removed
 	altsAt time.Duration // at this time
+	free   int64         // bytes on a full disk
 	rate   int           // of the machine's clock until then. It is set right while the server is down
 }
 
@@ -39,6 +40,7 @@ const (
 	diskFails // all syncs fail, and some time later it crashes
 	restarts  // it is stopped cleanly, between two rounds
 	pauses    // it does not end, but stands still for as long as it would be down
+	fills     // its disk is full for as long as it would be down, and in half of the cases it then crashes
 )
 
 // planner draws the requests of a round.
@@ -88,7 +90,12 @@ func planRound(seed uint64, round int, now int64, m *model, bulk int) *plan {
 	case n < 54:
 		out.end, out.down = pauses, time.Second+upTo(r, []time.Duration{5 * time.Second, 5 * time.Minute}[r.IntN(2)])
 	}
-	if out.end != lives && out.end != pauses && percent(r, 20) {
+	full := dice(seed, "full", uint64(round))
+	if out.end == lives && percent(full, 12) {
+		out.end, out.free = fills, full.Int64N(int64(1)<<full.IntN(18))
+		out.down = 100*time.Millisecond + upTo(full, []time.Duration{3 * time.Second, 40 * time.Second}[full.IntN(2)])
+	}
+	if out.end != lives && out.end != pauses && out.end != fills && percent(r, 20) {
 		out.rate = 2 + r.IntN(4)
 	}
 	return out

@@ -23,10 +23,12 @@ func (r *Report) WriteText(out io.Writer) error {
 		name string
 		n    int64
 	}{
-		{"episodes", c.Episodes}, {"crashes", c.Crashes}, {"of these after errors of the disk", c.DiskErrors}, {"clean restarts", c.Restarts}, {"requests", c.Requests},
-		{"of these with a mishap of the network", c.Mishaps}, {"without a known outcome", c.Unknown}, {"acknowledged writes", c.Writes}, {"transactions", c.Transactions},
-		{"reads that were judged", c.Reads}, {"expirations", c.Expirations}, {"deadlines that moved or went", c.Renewed}, {"writes over an expired item", c.Overwritten},
-		{"episodes with a broken law", int64(len(r.Findings))},
+		{"episodes", c.Episodes}, {"crashes", c.Crashes}, {"of these after errors of the disk", c.DiskErrors}, {"clean restarts", c.Restarts},
+		{"starts with the machine's clock set back", c.ClockBack}, {"pauses of the server", c.Pauses}, {"full disks", c.DiskFull}, {"writes refused for these", c.Roomless},
+		{"damaged files", c.Damages}, {"of these, starts refused", c.DamageRefused}, {"TTL switched on or off", c.TTLChanges}, {"indexes built", c.Indexes},
+		{"requests", c.Requests}, {"of these with a mishap of the network", c.Mishaps}, {"without a known outcome", c.Unknown}, {"acknowledged writes", c.Writes},
+		{"transactions", c.Transactions}, {"reads that were judged", c.Reads}, {"expirations", c.Expirations}, {"deadlines that moved or went", c.Renewed},
+		{"writes over an expired item", c.Overwritten}, {"episodes with a broken law", int64(len(r.Findings))},
 	} {
 		fmt.Fprintf(w, "%s\t%d\n", row.name, row.n)
 	}
@@ -34,6 +36,9 @@ func (r *Report) WriteText(out io.Writer) error {
 		return err
 	}
 	fmt.Fprintf(&b, "seed %d, %v, %d processes\n", r.Seed, time.Duration(r.Seconds*float64(time.Second)).Round(time.Second), r.Workers)
+	if c.Episodes < int64(r.Wanted) {
+		fmt.Fprintf(&b, "%d of %d episodes ran: the time was over, or the findings enough\n", c.Episodes, r.Wanted)
+	}
 	if r.Trace != "" {
 		fmt.Fprintf(&b, "trace %s: a replay that prints the same was exact\n", r.Trace)
 	}

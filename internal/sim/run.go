@@ -39,7 +39,8 @@ type Options struct {
 type Report struct {
 	Seed     uint64    `json:"seed"`
 	Counts   Counts    `json:"counts"`
-	Seconds  float64   `json:"seconds"` // of real time
+	Wanted   int       `json:"wanted,omitempty"` // the episodes asked for; the end of the time, or findings, may leave fewer. 0: no limit
+	Seconds  float64   `json:"seconds"`          // of real time
 	Workers  int       `json:"workers"`
 	Exact    bool      `json:"exact"`           // a replay by the same program does the same to the last bit; false if no episode ran
 	Trace    string    `json:"trace,omitempty"` // of the episode, if it is the only one: see Result
@@ -67,7 +68,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	o.Until = cmp.Or(o.Until, untilDefault)
 	ctx, enough := context.WithCancel(ctx)
 	defer enough()
-	report := &Report{Seed: o.Seed, Workers: o.Workers, Exact: true, Findings: []Finding{}}
+	report := &Report{Seed: o.Seed, Wanted: o.Episodes, Workers: o.Workers, Exact: true, Findings: []Finding{}}
 	var mu sync.Mutex // guards all below, and report
 	next := o.First
 	take := func() (number uint64, ok bool) {

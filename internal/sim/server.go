@@ -1,11 +1,12 @@
 package sim
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -13,7 +14,6 @@ import (
 
 	"github.com/mayflydb/mayfly"
 	"github.com/mayflydb/mayfly/internal/sdk"
-	"github.com/mayflydb/mayfly/internal/store/engine"
 	"github.com/mayflydb/mayfly/internal/store/kv"
 )
 
@@ -23,13 +23,19 @@ var (
 	errReset = errors.New("connection reset")
 )
 
-// directory is the path of a server's data on its disk.
+// directory is the path of the server's data on its disk.
 const directory = "mayfly-torture"
+
+// reserveBytes is the room that a server keeps for a full disk: a third more than a memtable of
+// 1 MB, as it does on a real one.
+const reserveBytes = 4 << 20 / 3
 
 // server is a database server: a row of lives on one disk.
 type server struct {
-	seed    uint64
-	options mayfly.Options
+	seed      uint64
+	directory string // the path of its data on its disk
+	options   mayfly.Options
+	room      kv.Room // on its disk
 
 	// wentBack is called if a start finds that the machine's clock has gone back. Nil: not called.
 	wentBack func(from, to int64)
@@ -40,6 +46,8 @@ type server struct {
 	started time.Time     // when the life began, or its last pause ended, by its clock; guarded by mu
 	shown   time.Time     // the last instant of the clock of the life before; guarded by mu
 	paused  chan struct{} // closed at the end of the pause; nil: there is none; guarded by mu
+
+	full atomic.Bool // the disk is full, or the server has not noticed yet that it has room again
 }
 
 // life is the time of a server from a start to a crash, or a clean stop.
@@ -54,10 +62,14 @@ func (s *server) start(fs *kv.CrashFS) error {
 	s.lives++
 	n := s.lives
 	s.mu.Unlock()
-	l := &life{disk: newDisk(fs, s.seed, n)}
-	unmount := kv.Mount(directory, l.disk)
-	db, err := mayfly.Open(directory, s.options)
+	l := &life{disk: newDisk(fs, &s.room, s.seed, n)}
+	unmount := kv.Mount(s.directory, l.disk, reserveBytes)
+	db, err := mayfly.Open(s.directory, s.options)
 	unmount()
+	if errors.Is(err, mayfly.ErrNoSpace) && s.room.IsShort() {
+		s.room.Clear()
+		return s.start(l.disk.AfterCrash())
+	}
 	if err != nil {
 		return fmt.Errorf("start %d: %w", n, err)
 	}
@@ -72,7 +84,7 @@ func (s *server) start(fs *kv.CrashFS) error {
 	return nil
 }
 
-// millis is the database's time: while the server is down, that of its end.
+// millis is the database's time. While the server is down, it is the time at which it ended.
 func (s *server) millis() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,6 +138,29 @@ func (s *server) pause(d time.Duration) error {
 	return nil
 }
 
+// fill makes another program use up the disk, all but so many bytes.
+func (s *server) fill(free int64) {
+	s.full.Store(true)
+	s.room.Fill(free)
+}
+
+// refill ends a full disk, and waits until the server accepts writes again by itself.
+func (s *server) refill() error {
+	s.room.Clear()
+	handler, status := s.now().db.Handler(), ""
+	err := await(func() (bool, error) {
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+		status = answer.Body.String()
+		return status == "ready\n", nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait for a server with room on its disk: %w; it says %q", err, status)
+	}
+	s.full.Store(false)
+	return nil
+}
+
 // awake waits for the end of a pause.
 func (s *server) awake() {
 	s.mu.Lock()
@@ -173,11 +208,11 @@ func (s *server) crash(down time.Duration) error {
 
 // restart ends the present life cleanly, and starts another one.
 func (s *server) restart() error {
-	l := s.end()
-	if err := l.db.Close(); err != nil {
-		return fmt.Errorf("stop: %w", err)
+	fs, err := s.stop()
+	if err != nil {
+		return err
 	}
-	return s.start(l.disk.AfterCrash())
+	return s.start(fs)
 }
 
 // RoundTrip passes a request to the present life. An answer that had not left at the cut never
@@ -188,9 +223,15 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	if l == nil {
 		return nil, errDown
 	}
+	full := s.full.Load()
 	answer, err := l.db.Transport().RoundTrip(r)
-	if o, _ := r.Context().Value(opKey{}).(*op); o != nil && (l.disk.isFailing() || l.disk.WasCut()) {
-		o.hurt.Store(true)
+	if o, _ := r.Context().Value(opKey{}).(*op); o != nil {
+		if l.disk.isFailing() || l.disk.WasCut() {
+			o.hurt.Store(true)
+		}
+		if full || s.full.Load() {
+			o.full.Store(true)
+		}
 	}
 	if s.now() == l && !l.disk.WasCut() {
 		return answer, err
@@ -207,11 +248,11 @@ func clients(through http.RoundTripper) (*dynamodb.Client, *dynamodbstreams.Clie
 	return db, streams
 }
 
-// check stops the server and verifies each relation of its files.
-func (s *server) check(report func(string)) error {
+// stop ends the last life cleanly, and returns the content of the disk.
+func (s *server) stop() (*kv.CrashFS, error) {
 	l := s.end()
 	if err := l.db.Close(); err != nil {
-		return fmt.Errorf("stop: %w", err)
+		return nil, fmt.Errorf("stop: %w", err)
 	}
-	return engine.Check(context.Background(), l.disk.AfterCrash(), directory, func(_, _ int64) {}, func(f engine.Fault) { report(f.String()) })
+	return l.disk.AfterCrash(), nil
 }

@@ -73,6 +73,9 @@ func TestTorture(t *testing.T) {
 	if n := c.Episodes; n > 0 && (c.Crashes < 5*n || c.Expirations < 2000*n || c.Renewed < 10*n || c.Reads < 100*n || c.Unknown < n) {
 		t.Errorf("too mild: %+v", c)
 	}
+	if n := c.Episodes; n >= 10 && (c.DiskFull < n/2 || c.Roomless < n || c.Damages < n) { // few of each in an episode
+		t.Errorf("too mild: %+v", c)
+	}
 	if c.Episodes == 0 {
 		t.Error("no episode ran")
 	}

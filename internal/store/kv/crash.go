@@ -37,6 +37,9 @@ type CrashFS struct {
 	// BeforeSync is called before each sync of a file or directory, in the goroutine that syncs.
 	// Its error replaces the sync. Nil: not called. Set it before the first operation.
 	BeforeSync func(name string) error
+	// Room bounds what can be written. A log that is reused frees its old content. Nil: no bound. Set
+	// it before the first operation.
+	Room *Room
 
 	mem  *vfs.MemFS
 	ops  atomic.Int64 // operations begun
@@ -139,7 +142,10 @@ func (c *CrashFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, opt
 }
 
 func (c *CrashFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	return c.file(newname, func() (vfs.File, error) { return c.FS.ReuseForWrite(oldname, newname, category) })
+	return c.file(newname, func() (file vfs.File, err error) {
+		err = c.free(oldname, func() error { file, err = c.FS.ReuseForWrite(oldname, newname, category); return err })
+		return file, err
+	})
 }
 
 // OpenDir opens a directory, which is no operation. Syncing it is one.
@@ -156,7 +162,7 @@ func (c *CrashFS) Link(oldname, newname string) error {
 }
 
 func (c *CrashFS) Remove(name string) error {
-	return c.do(func() error { return c.FS.Remove(name) })
+	return c.do(func() error { return c.free(name, func() error { return c.FS.Remove(name) }) })
 }
 
 func (c *CrashFS) RemoveAll(name string) error {
@@ -181,12 +187,13 @@ type crashFile struct {
 }
 
 func (f *crashFile) Write(p []byte) (n int, err error) {
-	err = f.fs.do(func() error { n, err = f.File.Write(p); return err })
+	err = f.fs.do(func() error { n, err = f.fs.Room.write(p, f.File.Write); return err })
 	return n, err
 }
 
 func (f *crashFile) WriteAt(p []byte, offset int64) (n int, err error) {
-	err = f.fs.do(func() error { n, err = f.File.WriteAt(p, offset); return err })
+	at := func(p []byte) (int, error) { return f.File.WriteAt(p, offset) }
+	err = f.fs.do(func() error { n, err = f.fs.Room.write(p, at); return err })
 	return n, err
 }
 

@@ -6,17 +6,24 @@ import "sync"
 // path of the data directory.
 var mounts sync.Map
 
-// Mount makes a file system hold a data directory, for stores that are opened there without an FS of
-// their own, until unmount is called. So a simulation can open a whole program on a disk of its own.
-func Mount(dir string, fs FS) (unmount func()) {
-	mounts.Store(dir, fs)
-	return func() { mounts.CompareAndDelete(dir, fs) }
+// mount is a file system with the most bytes of the reserve in it.
+type mount struct {
+	fs      FS
+	reserve int64
 }
 
-// mounted returns the file system that holds a directory, or nil for the operating system's.
-func mounted(dir string) FS {
-	if fs, ok := mounts.Load(dir); ok {
-		return fs.(FS)
+// Mount makes a file system hold a data directory, for stores that are opened there without an FS of
+// their own, until unmount is called. So a simulation can open a whole program on a disk of its own.
+// reserve is the stores' ReserveBytes; 0: no reserve.
+func Mount(dir string, fs FS, reserve int64) (unmount func()) {
+	m := mount{fs, reserve}
+	mounts.Store(dir, m)
+	return func() { mounts.CompareAndDelete(dir, m) }
+}
+
+// mounted replaces the operating system's file system by the one that holds the directory, if any.
+func (o *Options) mounted() {
+	if m, ok := mounts.Load(o.Dir); ok && o.FS == nil {
+		o.FS, o.ReserveBytes = m.(mount).fs, m.(mount).reserve
 	}
-	return nil
 }

@@ -102,7 +102,7 @@ func (o Options) withDefaults() (Options, error) {
 	if o.MemTableBytes > 1<<30 {
 		errs = append(errs, errors.New("a memtable is at most 1 GB"))
 	}
-	o.FS = cmp.Or(o.FS, mounted(o.Dir))
+	o.mounted()
 	if o.ReserveBytes == 0 && o.FS == nil && o.Durability != Memory {
 		o.ReserveBytes = defaultReserveBytes
 	}
