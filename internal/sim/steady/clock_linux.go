@@ -33,24 +33,35 @@ func stopClock(pid int, library uintptr) error {
 	if n == 0 {
 		return err
 	}
-	file, err := elf.NewFile(bytes.NewReader(image[:n]))
+	at, err := clockIn(image[:n], uint64(len(code)))
 	if err != nil {
 		return err
+	}
+	_, err = unix.PtracePokeData(pid, library+at, code)
+	return err
+}
+
+// clockIn returns where the clock is in the kernel's library, which must have room for so many bytes
+// there: behind it may be another function.
+func clockIn(library []byte, size uint64) (at uintptr, err error) {
+	file, err := elf.NewFile(bytes.NewReader(library))
+	if err != nil {
+		return 0, err
 	}
 	symbols, err := file.DynamicSymbols()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for _, s := range symbols {
-		if s.Name == "__vdso_clock_gettime" {
-			if s.Size < uint64(len(code)) {
-				return fmt.Errorf("the kernel's clock takes %d bytes, less than %d", s.Size, len(code))
-			}
-			_, err := unix.PtracePokeData(pid, library+uintptr(s.Value), code)
-			return err
+		if s.Name != "__vdso_clock_gettime" {
+			continue
 		}
+		if s.Size < size {
+			return 0, fmt.Errorf("the kernel's clock takes %d bytes, less than %d", s.Size, size)
+		}
+		return uintptr(s.Value), nil
 	}
-	return errors.New("the kernel's library has no clock")
+	return 0, errors.New("the kernel's library has no clock")
 }
 
 // stoppedClock is clock_gettime in the processor's language.
