@@ -150,3 +150,65 @@ func TestSinglesKeepTheBatchLimit(t *testing.T) {
 		t.Errorf("a call with %d records, want at most %d", largest, batch)
 	}
 }
+
+// Two triggers of a table deliver the same record, with the same ID. Neither touches what is kept of
+// the other's delivery: a parked retry, the letter of a record that failed for good, and its notice to
+// a queue that fails too.
+func TestTriggersOfATableKeepTheirOwn(t *testing.T) {
+	for _, order := range []string{"key", "none"} {
+		t.Run(order, func(t *testing.T) {
+			w := newWorld(t)
+			w.Clock().Freeze()
+			w.table("things")
+			var mu sync.Mutex
+			tries, got, ids := map[string]int{}, map[string]bool{}, map[string]bool{}
+			to := func(name string, after int, failure error) {
+				w.to(name, batchFunc(func(all []target.Delivery) []error {
+					mu.Lock()
+					defer mu.Unlock()
+					results := make([]error, len(all))
+					for i, d := range all {
+						if tries[name+d.Source]++; tries[name+d.Source] <= after {
+							results[i] = failure
+							continue
+						}
+						got[name+d.Source], ids[d.ID] = true, true
+					}
+					return results
+				}), target.Limits{})
+			}
+			to("recovers", 1, errors.New("not this time"))
+			to("refuses", 1000, target.Permanent("No", "never"))
+			to("queue", 1, errors.New("not this time"))
+			w.put("things", "a", 0, 0)
+			var specs []trigger.Spec
+			for _, name := range []string{"one", "two"} {
+				specs = append(specs,
+					trigger.Spec{Name: name, Table: "things", Target: "recovers", Per: "record", Order: order},
+					trigger.Spec{Name: "stubborn-" + name, Table: "things", Target: "refuses", Per: "record", Order: order, OnFailure: "queue", Retries: new(0)})
+			}
+			w.run(specs...)
+			await(t, "each target was tried for each trigger", func() bool {
+				mu.Lock()
+				defer mu.Unlock()
+				return len(tries) == 6
+			}, func() any { return tries })
+			await(t, "all is delivered, and two letters tell of the rest", func() bool {
+				w.advance(time.Millisecond)
+				mu.Lock()
+				defer mu.Unlock()
+				return len(got) == 4 && len(w.letters()) == 2
+			}, func() any { return got }, func() any { return w.letters() })
+			if len(ids) != 3 { // the eventID, and those of two notices or letters
+				t.Errorf("the deliveries have the IDs %v", ids)
+			}
+			sources := map[string]bool{}
+			for _, l := range w.letters() {
+				sources[l.Source] = true
+			}
+			if len(sources) != 2 {
+				t.Errorf("the letters are of %v", sources)
+			}
+		})
+	}
+}
