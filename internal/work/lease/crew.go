@@ -15,7 +15,7 @@ import (
 type Crew struct {
 	leases   *Leases
 	presence *Lease // nil: not taken yet
-	beat     int64  // the greatest beat of all its own leases so far
+	beat     int64  // the greatest beat that its own leases may have had so far
 }
 
 // crewPrefix begins the shard of a worker's own lease.
@@ -72,13 +72,14 @@ func (c *Crew) attend(ctx context.Context, rows map[string]Row) (err error) {
 		}
 	}
 	if c.presence != nil {
-		c.beat = c.presence.Row().Beat
+		c.beat = max(c.beat, c.presence.greatestBeat())
 	}
 	row := rows[crewPrefix+c.leases.Owner()]
 	row.Shard = crewPrefix + c.leases.Owner()
 	if row.Term == 0 {
 		row.Beat = c.beat // a worker that has deleted the row must see that this is a new one
 	}
+	c.beat = max(c.beat, row.Beat) + 1 // Take writes it, and may get no answer
 	c.presence, err = c.leases.Take(ctx, row)
 	switch {
 	case err == nil:
@@ -102,6 +103,14 @@ func (h *Lease) written() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.mu.renewed
+}
+
+// greatestBeat returns the greatest beat that the row may have: a write without an answer may have been
+// executed.
+func (h *Lease) greatestBeat() int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.mu.row.Beat + h.mu.failed
 }
 
 // Row returns the lease as it was last written.

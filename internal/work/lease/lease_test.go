@@ -371,6 +371,44 @@ func TestCrewComesBack(t *testing.T) {
 	})
 }
 
+// TestNewRowDiffersFromUnansweredBeat: a worker whose row was deleted makes one that differs from each
+// version that the deleted row may have had. Otherwise a late delete of that row, or one by a worker that
+// has seen it silent, deletes the new row.
+func TestNewRowDiffersFromUnansweredBeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := open(t)
+		o, lose := db.Options(), false
+		o.HTTPClient = flaky{o.HTTPClient, func() bool { return false }, func() bool { return lose }}
+		a, b := lease.New(dynamodb.New(o), "c", lease.Options{Owner: "a"}), lease.New(db, "c", lease.Options{Owner: "b"})
+		crewA, crewB := lease.NewCrew(a), lease.NewCrew(b)
+		_, err := crewA.Meet(t.Context(), rows(t, a))
+		must(t, err)
+		before := rows(t, a)
+		lose = true
+		if _, err := crewA.Meet(t.Context(), before); err == nil {
+			t.Fatal("the answer was not lost")
+		}
+		lose = false
+		silent := rows(t, b)["worker/a"]
+		if silent.Beat == before["worker/a"].Beat {
+			t.Fatal("the write was not executed")
+		}
+		for range 5 {
+			time.Sleep(2500 * time.Millisecond)
+			_, err = crewB.Meet(t.Context(), rows(t, b))
+			must(t, err)
+		}
+		if rows(t, b)["worker/a"].Exists() {
+			t.Fatal("the silent worker's row was not deleted")
+		}
+		_, err = crewA.Meet(t.Context(), rows(t, a))
+		must(t, err)
+		if err := b.Forget(t.Context(), silent); err != nil || !rows(t, b)["worker/a"].Exists() {
+			t.Errorf("a late delete of the old row deleted the new one (%v)", err)
+		}
+	})
+}
+
 // Workers notice each other's coming and going: at once if announced, and after the duration of a
 // lease for a silent worker.
 func TestCrew(t *testing.T) {
