@@ -93,7 +93,7 @@ func (p *part) reason(condition string) deliver.Failure {
 	return deliver.Failure{Code: condition, Message: "the records are older than the trigger allows"}
 }
 
-// notice returns the delivery of an invocation record. name is that of the abandoned batch.
+// notice returns the delivery of an invocation record. name is the abandoned batch's.
 func (l *lane) notice(batch target.Delivery, name string, p *part, condition string) target.Delivery {
 	now := l.o.Clock.Now().UTC()
 	id := hash(name, condition)

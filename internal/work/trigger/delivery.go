@@ -51,7 +51,7 @@ func (l *lane) parcel(e entry) deliver.Parcel {
 	return deliver.Parcel{Delivery: l.recordDelivery(e, 1), Name: l.nameOf(e), Policy: l.policy(), DeadLetter: l.onFailure, Group: l.group(), First: l.o.Clock.Now()}
 }
 
-// nameOf returns the name of a record's parcel. The ID of its delivery is that of the record, which
+// nameOf returns the name of a record's parcel. Its delivery has the record's ID, which
 // other triggers deliver too.
 func (l *lane) nameOf(e entry) string { return hash(l.id, e.id) }
 
