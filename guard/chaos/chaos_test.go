@@ -103,6 +103,11 @@ var commands = map[string]string{
 	"early":         "--for 4s --workers 1 --faults none --strategy index",
 	"idle":          "--for 2s --workers 1 --faults none --strategy index --settle 1s",
 	"mortal":        "--for 4s --workers 1 --faults none --strategy scan",
+
+	"fleet":               "fleet --pending 2000 --rate 200 --for 5s --lease 1s --pause 1500ms --ahead 2s",
+	"fleet unconditional": "fleet --pending 100 --rate 50 --for 4s --lease 1s --pause 0s --ahead 1s --workers 2 --settle 1s",
+	"fleet early":         "fleet --pending 100 --rate 50 --for 2s --lease 1s --pause 0s --ahead 2s --workers 2 --settle 1s --whole-seconds",
+	"fleet idle":          "fleet --pending 100 --rate 50 --for 2s --lease 1s --pause 0s --ahead 1s --workers 2 --settle 1s",
 }
 
 var outcomes = sync.OnceValue(func() map[string]*outcome {
@@ -111,10 +116,14 @@ var outcomes = sync.OnceValue(func() map[string]*outcome {
 		o := &outcome{ended: make(chan struct{})}
 		all[name] = o
 		program := []string{os.Args[0], workerWord}
-		if flaws[name] != nil {
-			program = slices.Insert(program, 1, name)
+		args := append(strings.Fields(line), "--json")
+		flaw, isFleet := strings.CutPrefix(name, "fleet ")
+		if !isFleet && name != "fleet" {
+			args = append(args, "--seed", "1", "--rate", "30", "--lease", "2s")
 		}
-		args := append(strings.Fields(line), "--seed", "1", "--rate", "30", "--lease", "2s", "--json")
+		if flaws[flaw] != nil {
+			program = slices.Insert(program, 1, flaw)
+		}
 		go func() {
 			defer close(o.ended)
 			o.code = run(context.Background(), args, program, &o.out, &o.err)
@@ -123,19 +132,32 @@ var outcomes = sync.OnceValue(func() map[string]*outcome {
 	return all
 })
 
-// runOf returns the outcome of a command.
+// runOf returns the outcome of a command with its report.
 func runOf(t *testing.T, name string) *outcome {
+	t.Helper()
+	o := ended(t, name)
+	decode(t, o, &o.report)
+	return o
+}
+
+// ended returns the outcome of a command.
+func ended(t *testing.T, name string) *outcome {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("the runs take twelve seconds")
 	}
 	o := outcomes()[name]
 	<-o.ended
-	if err := json.Unmarshal(o.out.Bytes(), &o.report); err != nil {
+	return o
+}
+
+// decode decodes the report of a command.
+func decode(t *testing.T, o *outcome, report any) {
+	t.Helper()
+	if err := json.Unmarshal(o.out.Bytes(), report); err != nil {
 		t.Fatalf("exit code %d, %v\n%s", o.code, err, o.err.String())
 	}
 	t.Log(o.err.String(), o.out.String())
-	return o
 }
 
 // Without faults, guard keeps its promises with every strategy.
@@ -210,6 +232,16 @@ func TestCommandLine(t *testing.T) {
 		"--lease 1ms":                   {exitUsage, "--lease: 1ms is not between"},
 		"--sed 7":                       {exitUsage, "did you mean --seed?"},
 		"--help":                        {0, "SIGSTOP"},
+		"fleet --help":                  {0, "--whole-seconds"},
+		"fleet --rate 0":                {exitUsage, "--rate: 0 is not between 1 and 50,000"},
+		"fleet --shards 65":             {exitUsage, "--shards: 65 is not between"},
+		"fleet --workers 1":             {exitUsage, "--workers: 1 is not between"},
+		"fleet --pending -1":            {exitUsage, "--pending: -1 is not between"},
+		"fleet --for 1s":                {exitUsage, "--for: 1s is not between"},
+		"fleet --ahead 1ms":             {exitUsage, "--ahead: 1ms is not between"},
+		"fleet --lease 1ms":             {exitUsage, "--lease: 1ms is not between"},
+		"fleet --pause -1s":             {exitUsage, "a time is negative"},
+		"fleet --svg":                   {exitUsage, "go run ./guard/chaos fleet --help"},
 	} {
 		var out bytes.Buffer
 		if code := run(t.Context(), strings.Fields(line), nil, &out, &out); code != want.code || !strings.Contains(out.String(), want.text) {

@@ -26,7 +26,10 @@ type fleet struct {
 	log     io.Writer // of the workers; nil: none
 	workers []*worker
 	all     sync.WaitGroup
+	ctx     context.Context // of the workers; done when they are to end
 	cancel  context.CancelFunc
+	scanned chan struct{} // closed when a worker has reported the end of the first scan
+	once    sync.Once     // for the closing
 }
 
 // worker is a place in the fleet. Its process may end, and is then replaced by another.
@@ -36,6 +39,7 @@ type worker struct {
 	mu       sync.Mutex
 	process  *exec.Cmd     // nil: none runs; guarded by mu
 	killed   bool          // the process was killed on purpose; guarded by mu
+	retired  bool          // no process replaces a killed one; guarded by mu
 	paused   bool          // guarded by mu
 	restarts int           // guarded by mu
 	ready    chan struct{} // closed when a process has been ready
@@ -44,13 +48,19 @@ type worker struct {
 
 // start starts all workers.
 func (f *fleet) start(count int) {
-	ctx, cancel := context.WithCancel(context.Background())
-	f.cancel = cancel
-	for i := range count {
-		w := &worker{fleet: f, number: i, ready: make(chan struct{})}
-		f.workers = append(f.workers, w)
-		f.all.Go(func() { w.run(ctx) })
+	f.ctx, f.cancel = context.WithCancel(context.Background())
+	f.scanned = make(chan struct{})
+	for range count {
+		f.add()
 	}
+}
+
+// add starts one more worker.
+func (f *fleet) add() *worker {
+	w := &worker{fleet: f, number: len(f.workers), ready: make(chan struct{})}
+	f.workers = append(f.workers, w)
+	f.all.Go(func() { w.run(f.ctx) })
+	return w
 }
 
 // stop ends all workers, and waits for their end.
@@ -106,8 +116,13 @@ func (f *fleet) harass(healed <-chan struct{}) {
 	}
 }
 
-// pauseFor stops the worker's process for a while.
+// pauseFor stops the worker's process for up to 8 s.
 func (w *worker) pauseFor(dice *rand.Rand, healed <-chan struct{}) {
+	w.suspendFor(500*time.Millisecond+time.Duration(dice.Int64N(int64(7500*time.Millisecond))), healed)
+}
+
+// suspendFor stops the worker's process for d, or until healed is closed.
+func (w *worker) suspendFor(d time.Duration, healed <-chan struct{}) {
 	w.mu.Lock()
 	c := w.process
 	if c == nil || w.paused || suspend(c.Process) != nil {
@@ -116,7 +131,7 @@ func (w *worker) pauseFor(dice *rand.Rand, healed <-chan struct{}) {
 	}
 	w.paused = true
 	w.mu.Unlock()
-	clock.Pause(500*time.Millisecond+time.Duration(dice.Int64N(int64(7500*time.Millisecond))), healed)
+	clock.Pause(d, healed)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.paused = false
@@ -135,12 +150,20 @@ func (w *worker) kill(*rand.Rand, <-chan struct{}) {
 	}
 }
 
-// run keeps a process running until ctx is done.
+// retire kills the worker's process for good.
+func (w *worker) retire() {
+	w.mu.Lock()
+	w.retired = true
+	w.mu.Unlock()
+	w.kill(nil, nil)
+}
+
+// run keeps a process running until ctx is done or the worker is retired.
 func (w *worker) run(ctx context.Context) {
 	for n := uint64(0); ; n++ {
 		wasReady, reason := w.live(ctx)
 		w.mu.Lock()
-		killed := w.killed
+		killed, retired := w.killed, w.retired
 		w.process, w.killed = nil, false
 		w.mu.Unlock()
 		if ctx.Err() != nil {
@@ -148,6 +171,9 @@ func (w *worker) run(ctx context.Context) {
 		}
 		if !killed {
 			w.judgeEnd(wasReady, reason)
+		}
+		if retired {
+			return
 		}
 		d := diceFor(w.plan.seed, w.plan.strategy, fmt.Sprint("restart ", w.number), n)
 		clock.Pause(time.Duration(d.Int64N(int64(2*time.Second))), ctx.Done())
@@ -221,6 +247,8 @@ func (w *worker) live(ctx context.Context) (wasReady bool, reason string) {
 		if line := lines.Text(); line == readyLine {
 			wasReady = true
 			w.once.Do(func() { close(w.ready) })
+		} else if line == scannedLine {
+			w.fleet.once.Do(func() { close(w.scanned) })
 		} else if text, ok := strings.CutPrefix(line, endedLine+" "); ok {
 			reason = text
 		}

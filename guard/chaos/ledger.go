@@ -69,6 +69,7 @@ type ledger struct {
 	entries map[string]*entry // by key
 	counts
 	plain, faulty []int64 // latenesses of removals in ms
+	course        *course // of the latenesses; nil: it is not recorded
 	findings      []string
 	failure       error // of the last failed write
 }
@@ -160,6 +161,14 @@ func (l *ledger) missed(key string, at int64) {
 	}
 }
 
+// awaits reports whether the item's last write has succeeded and the item is not known to be gone.
+func (l *ledger) awaits(key string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.entries[key]
+	return e != nil && !e.gone && !e.unknown && e.last().answered != 0
+}
+
 // failed records a write or a deletion with an unknown effect.
 func (l *ledger) failed(key string, err error) {
 	l.mu.Lock()
@@ -231,7 +240,11 @@ func (l *ledger) judgeLocked(key string, e *entry, w write, at int64) {
 // lateLocked records the lateness of a removal: from the deadline, or from the write if the item
 // was written after it.
 func (l *ledger) lateLocked(w write, at int64) {
-	late := max(at-max(w.deadline, w.sent), 0)
+	due := max(w.deadline, w.sent)
+	late := max(at-due, 0)
+	if l.course != nil {
+		l.course.add(due, late)
+	}
 	if w.faulty {
 		l.faulty = append(l.faulty, late)
 	} else {

@@ -2,6 +2,7 @@
 //
 //	go run ./guard/chaos --for 10m --seed 7                        an embedded mayfly
 //	go run ./guard/chaos --endpoint http://127.0.0.1:8000 --for 1h any endpoint
+//	go run ./guard/chaos fleet --svg fleet.svg                     four workers under load
 //
 // For each strategy it makes a table, starts workers as processes of their own, and writes items
 // that are renewed, freed, moved and deleted around their deadlines. The load goes directly to the
@@ -32,6 +33,9 @@
 // The same seed makes the same decisions: a fault happens or not by a hash of the seed and the
 // number of the request. The order of concurrent requests differs from run to run, so a run with
 // the same seed is similar, not equal.
+//
+// With the word fleet, it runs the stream strategy at a high rate with millions of pending deadlines,
+// loses, pauses and adds a worker, and draws the lateness over time; see fleetOptions.
 //
 // An interrupt (Ctrl-C) ends the load and the faults. The run settles and reports as usual; a second
 // interrupt ends the program at once and leaves its tables.
@@ -104,6 +108,7 @@ func (options) Help() string {
     go run ./guard/chaos --for 1m
     go run ./guard/chaos --endpoint http://127.0.0.1:8000 --for 1h --seed 7 --json
     go run ./guard/chaos --strategy stream --faults lost,kill,repeat
+    go run ./guard/chaos fleet --help
 
 Credentials come from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, the region from AWS_REGION; any values
 are fine for an endpoint that checks none. Exit codes: 1 if guard broke a promise or the run failed, 2 for a wrong command line.
@@ -171,6 +176,9 @@ func advise(err error, format string, args ...any) error {
 // run runs one command line and returns the exit code. program is the program of a worker with its
 // first arguments.
 func run(ctx context.Context, args, program []string, stdout, stderr io.Writer) int {
+	if len(args) > 0 && args[0] == fleetWord {
+		return runFleet(ctx, args[1:], program, stdout, stderr)
+	}
 	p := command.Program{Name: "chaos", Help: "Run guard through faults, and judge each of its removals.", Env: "CHAOS", Out: stdout, Err: stderr}
 	selected, err := command.New(p, &options{}).Parse(args)
 	if wrong, ok := errors.AsType[*command.Usage](err); ok {

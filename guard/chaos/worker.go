@@ -36,8 +36,9 @@ type workerConfig struct {
 
 // The lines that a worker prints.
 const (
-	readyLine = "ready"
-	endedLine = "ended" // with the code of a problem and its text
+	readyLine   = "ready"
+	scannedLine = "scanned" // the first scan of the stream strategy has ended
+	endedLine   = "ended"   // with the code of a problem and its text
 )
 
 // runWorker guards the table until standard input ends, and returns the exit code of the process.
@@ -70,7 +71,7 @@ func guardTable(ctx context.Context, config string, change func(*guard.Options))
 	a := aws.Config{Region: c.Region, Credentials: credentials.NewStaticCredentialsProvider("any", "any", ""), BaseEndpoint: &c.URL, HTTPClient: pooled()}
 	o := guard.Options{
 		DB: sdk.DynamoDB(a), Streams: sdk.Streams(a), Table: c.Table, Attribute: deadlineAttribute, Strategy: c.Strategy,
-		Period: time.Second, Batch: c.Batch, MaxSkew: c.MaxSkew, Lease: c.Lease, Alone: c.Alone, AcceptOverdue: -1, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		Period: time.Second, Progress: announceScan, Batch: c.Batch, MaxSkew: c.MaxSkew, Lease: c.Lease, Alone: c.Alone, AcceptOverdue: -1, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	}
 	if c.Strategy == guard.Index {
 		o.IndexName, o.Shards = shardIndex, shards
@@ -93,4 +94,11 @@ func guardTable(ctx context.Context, config string, change func(*guard.Options))
 		}
 	}()
 	return g.Run(ctx)
+}
+
+// announceScan prints that the first scan has ended.
+func announceScan(p guard.Progress) {
+	if p.Doing == guard.FirstScan && p.Ended {
+		fmt.Println(scannedLine)
+	}
 }

@@ -1,0 +1,273 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/mayflydb/mayfly"
+	"github.com/mayflydb/mayfly/guard"
+	"github.com/mayflydb/mayfly/internal/clock"
+)
+
+const (
+	fleetTable = "mayfly-chaos-fleet"
+	scanLimit  = time.Hour // for the first scan of the pending items
+)
+
+// fleetRun is a run of a fleet under load.
+type fleetRun struct {
+	fleetOptions
+	program []string // of a worker, with its first arguments
+	stderr  io.Writer
+
+	e      *endpoint
+	clock  *clock.Clock
+	ledger *ledger
+	proxy  *proxy
+	fleet  *fleet
+	wave   *wave
+	events []event
+	took   fleetTimes
+}
+
+// event is a change of the fleet.
+type event struct {
+	Second float64 `json:"second"` // after the first deadline
+	What   string  `json:"what"`
+}
+
+// fleetTimes are the durations of the parts of a run in seconds.
+type fleetTimes struct {
+	Fill float64 `json:"fill_s"` // of the table with pending items
+	Scan float64 `json:"scan_s"` // the workers' first scan
+}
+
+// run runs everything, and returns the report. An interrupt ends the run with an error.
+func (f *fleetRun) run(ctx context.Context) (r *fleetReport, err error) {
+	db, err := mayfly.Open(f.Dir, mayfly.Options{DatabaseOnly: true, Shards: f.Shards})
+	if err != nil {
+		return nil, fmt.Errorf("start a mayfly in this process: %w", err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	f.clock = clock.NewAt(clock.New().Now()) // monotonic
+	began := f.clock.Now()
+	f.e = &endpoint{region: "us-east-1", db: db.DynamoDB(), once: db.DynamoDB()}
+	if _, err := f.e.createTable(ctx, fleetTable, guard.Stream); err != nil {
+		return nil, err
+	}
+	f.ledger = newLedger(0)
+	f.wave = f.newWave()
+	if err := f.fill(ctx); err != nil {
+		return nil, err
+	}
+	plan := newPlan(1, string(guard.Stream), nil)
+	f.proxy = &proxy{e: f.e, table: fleetTable, plan: plan, ledger: f.ledger, clock: f.clock, direct: db.Handler()}
+	if err := f.proxy.start(); err != nil {
+		return nil, err
+	}
+	f.fleet = &fleet{program: f.program, plan: plan, ledger: f.ledger, config: workerConfig{
+		URL: f.proxy.url, Region: f.e.region, Table: fleetTable, Strategy: guard.Stream, MaxSkew: 5 * time.Second, Lease: f.Lease,
+	}}
+	if f.Verbose {
+		f.fleet.log = f.stderr
+	}
+	f.fleet.start(f.Workers)
+	err = f.strain(ctx)
+	f.fleet.stop()
+	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
+	defer cancel()
+	if err := errors.Join(err, f.proxy.stop(stopping)); err != nil {
+		return nil, err
+	}
+	if err := f.compare(ctx); err != nil {
+		return nil, err
+	}
+	return f.report(began), nil
+}
+
+// say prints a line of progress.
+func (f *fleetRun) say(format string, args ...any) {
+	fmt.Fprintf(f.stderr, "chaos: "+format+"\n", args...)
+}
+
+// fill writes the pending items.
+func (f *fleetRun) fill(ctx context.Context) error {
+	elapsed := clock.Stopwatch()
+	var next, done atomic.Int64
+	errs := make([]error, writers)
+	from := f.clock.Millis()/1000 + int64((24*time.Hour + f.For).Seconds())
+	var all sync.WaitGroup
+	for i := range errs {
+		all.Go(func() {
+			for errs[i] == nil {
+				first := next.Add(batchMost) - batchMost
+				if first >= int64(f.Pending) {
+					return
+				}
+				last := min(first+batchMost, int64(f.Pending))
+				var items []types.WriteRequest
+				for n := first; n < last; n++ {
+					items = append(items, putOf(fmt.Sprint("pending-", n), "0", seconds((from+n%(30*86400))*1000)))
+				}
+				errs[i] = writeBatch(ctx, f.e.db, items)
+				done.Add(last - first)
+			}
+		})
+	}
+	f.await(&all, func() { f.say("%d of %d pending items written", done.Load(), f.Pending) })
+	f.took.Fill = elapsed().Seconds()
+	return errors.Join(errs...)
+}
+
+// await waits for all, and calls progress every five seconds.
+func (f *fleetRun) await(all *sync.WaitGroup, progress func()) {
+	over := make(chan struct{})
+	go func() {
+		all.Wait()
+		close(over)
+	}()
+	for {
+		clock.Pause(5*time.Second, over)
+		select {
+		case <-over:
+			return
+		default:
+			progress()
+		}
+	}
+}
+
+// strain waits for the workers' first scan, and then runs the load and the events, until every due
+// item is gone or the settling is over.
+func (f *fleetRun) strain(ctx context.Context) error {
+	elapsed := clock.Stopwatch()
+	begun, cancel := context.WithTimeout(ctx, readyLimit)
+	defer cancel()
+	if err := f.fleet.awaitReady(begun); err != nil {
+		return err
+	}
+	var scan sync.WaitGroup
+	limited, cancel := context.WithTimeoutCause(ctx, scanLimit, fmt.Errorf("it took more than %v", scanLimit))
+	defer cancel()
+	scan.Go(func() {
+		select {
+		case <-f.fleet.scanned:
+		case <-limited.Done():
+		}
+	})
+	f.await(&scan, func() { f.say("%.0f s of the first scan", elapsed().Seconds()) })
+	if limited.Err() != nil {
+		return fmt.Errorf("the first scan of the pending items did not end: %w", context.Cause(limited))
+	}
+	f.took.Scan = elapsed().Seconds()
+
+	f.wave.begin(f.clock.Millis())
+	f.ledger.mu.Lock()
+	f.ledger.course = &course{first: f.wave.first}
+	f.ledger.mu.Unlock()
+	var load sync.WaitGroup
+	load.Go(func() { f.wave.run(ctx) })
+	load.Go(func() { f.upset(ctx) })
+	load.Go(func() { f.settle(ctx) })
+	f.await(&load, func() {
+		c := f.ledger.snapshot()
+		f.say("second %d: %d items, %d removed, %d early, %d wrong", (f.clock.Millis()-f.wave.first)/1000, c.Items, c.Removals, c.Early, c.Wrong)
+	})
+	return context.Cause(ctx)
+}
+
+// upset kills a worker after a fifth of the time, stops one after two fifths, and adds one after
+// three.
+func (f *fleetRun) upset(ctx context.Context) {
+	at := func(fifths int64) bool {
+		return f.clock.Sleep(ctx, f.wave.first+f.For.Milliseconds()*fifths/5, nil) == nil
+	}
+	if !at(1) {
+		return
+	}
+	f.happened("killed")
+	f.fleet.workers[0].retire()
+	if !at(2) {
+		return
+	}
+	f.happened("paused")
+	var paused sync.WaitGroup
+	defer paused.Wait()
+	paused.Go(func() { f.fleet.workers[1].suspendFor(f.Pause, ctx.Done()) })
+	if at(3) {
+		f.happened("added")
+		f.fleet.add()
+	}
+}
+
+func (f *fleetRun) happened(what string) {
+	e := event{float64(f.clock.Millis()-f.wave.first) / 1000, what}
+	f.say("second %.0f: a worker is %s", e.Second, e.What)
+	f.events = append(f.events, e)
+}
+
+// settle waits until every item of the load is gone that is due by the last deadline, or until the
+// time for that is over.
+func (f *fleetRun) settle(ctx context.Context) {
+	last := f.wave.last()
+	if f.clock.Sleep(ctx, last+1000, nil) != nil {
+		return
+	}
+	for f.clock.Millis() < last+1000+f.Settle.Milliseconds() && len(f.ledger.waiting(last)) > 0 {
+		clock.Pause(500*time.Millisecond, ctx.Done())
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+const segments = 8 // in which the table is read
+
+// compare compares the table with the ledger, and counts the pending items. No write and no removal
+// is under way.
+func (f *fleetRun) compare(ctx context.Context) error {
+	at := f.clock.Millis()
+	var mu sync.Mutex
+	items, pending := map[string]image{}, 0
+	errs := make([]error, segments)
+	var all sync.WaitGroup
+	for i := range errs {
+		all.Go(func() {
+			pages := dynamodb.NewScanPaginator(f.e.db, &dynamodb.ScanInput{
+				TableName: aws.String(fleetTable), ConsistentRead: aws.Bool(true), Segment: aws.Int32(int32(i)), TotalSegments: aws.Int32(segments),
+				FilterExpression:          aws.String("NOT begins_with(" + keyAttribute + ", :p)"),
+				ExpressionAttributeValues: map[string]types.AttributeValue{":p": &types.AttributeValueMemberS{Value: "pending-"}},
+			})
+			for pages.HasMorePages() {
+				page, err := pages.NextPage(ctx)
+				if err != nil {
+					errs[i] = fmt.Errorf("scan table %s: %w", fleetTable, err)
+					return
+				}
+				mu.Lock()
+				pending += int(page.ScannedCount - page.Count)
+				for _, item := range page.Items {
+					one := imageOf(item)
+					items[one.key] = one
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	f.await(&all, func() { f.say("the table is compared with the ledger") })
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	f.ledger.compare(items, at)
+	f.ledger.comparePending(pending, f.Pending)
+	return nil
+}
