@@ -28,6 +28,7 @@ type fleetRun struct {
 	fleetOptions
 	program []string // of a worker, with its first arguments
 	stderr  io.Writer
+	saying  sync.Mutex // of stderr
 
 	e      *endpoint
 	clock  *clock.Clock
@@ -96,6 +97,8 @@ func (f *fleetRun) run(ctx context.Context) (r *fleetReport, err error) {
 
 // say prints a line of progress.
 func (f *fleetRun) say(format string, args ...any) {
+	f.saying.Lock()
+	defer f.saying.Unlock()
 	fmt.Fprintf(f.stderr, "chaos: "+format+"\n", args...)
 }
 
