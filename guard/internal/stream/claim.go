@@ -14,7 +14,9 @@ import (
 // leaves it to that worker, so that two workers do not try the same deadline: the second attempt
 // would be refused, and cost a write unit. A claim ends when its worker has died, or when the
 // deadline is overdue by the duration of a lease: a living worker may be slow, or have given up.
-// The owner arms the row at its next poll then.
+// The owner arms the row at its next poll then. An owner with overdue deadlines of its own waits
+// longer, up to five leases in all: the other worker probably has a backlog as well, and second
+// attempts would add to both.
 //
 // A claim is the hash of the worker's name, "/", and the instant of the write in ms.
 
@@ -50,5 +52,7 @@ func (o *owner) isClaimed(r *row, item map[string]types.AttributeValue) bool {
 	if wrote > now+slack { // by a clock that was wrong, so the deadline alone counts
 		wrote = 0
 	}
-	return now < max(r.at, wrote)+o.s.Leases.Duration.Milliseconds() && o.s.lives(worker)
+	lease := o.s.Leases.Duration.Milliseconds()
+	behind := min(max(now-o.s.Armed.Next(), 0), 4*lease)
+	return now < max(r.at, wrote)+lease+behind && o.s.lives(worker)
 }

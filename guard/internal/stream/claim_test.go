@@ -95,6 +95,28 @@ func TestClaims(t *testing.T) {
 	}
 }
 
+// An owner with a backlog leaves deadlines to their writer for longer, but not for ever.
+func TestClaimsWhenBehind(t *testing.T) {
+	for behind, left := range map[int64]int64{0: 0, 1: 1, 30_000: 30_000, 4 * silence: 4 * silence, 30 * 86_400_000: 4 * silence} {
+		db := openFleet(t)
+		a, _ := fleetWorker(t, db, "a")
+		b, atB := fleetWorker(t, db, "b")
+		b.met(b.store.newest().leases(), []string{"a", "b"})
+		const at = claimedAt + 100
+		must(t, a.write(t.Context(), []*row{shown("x", at, "1")}, nil))
+		o := &owner{partition: b.store.newest().parts[0], from: claimedAt - minute}
+		for armings, now := range []int64{at + silence + left - 1, at + silence + left} {
+			atB.set.Disarm("late")
+			atB.set.Arm(armed.Entry{Key: "late", At: now - behind})
+			atB.now = now
+			must(t, o.poll(t.Context()))
+			if n := len(atB.entries); n != armings {
+				t.Errorf("%d ms behind, %d ms after the deadline: the owner has armed %d, not %d", behind, now-at, n, armings)
+			}
+		}
+	}
+}
+
 // A row is left only to a living worker that was not silent for long, and a worker arms the rows of
 // its own claims. It claims what it arms, and nothing else.
 func TestIsClaimed(t *testing.T) {
