@@ -20,7 +20,8 @@ import (
 // than single removals. That is so at a mayfly, which the stream strategy recognizes by its answers.
 // Amazon charges twice for a delete in a transaction, so elsewhere items are removed one by one. So
 // they are with Mark, Archive or Undo, which need that, and with MaxWCU or MaxRate, since a batch
-// would exceed a low rate for a moment.
+// would exceed a low rate for a moment. At a mayfly, the stream strategy also writes its own rows in
+// transactions, whatever the removals need.
 const BatchFree = -1
 
 // batchFree is the size of free transactions; the published sweepers use it for their batches. Larger
@@ -28,12 +29,15 @@ const BatchFree = -1
 // ms in batches of 10 or 25, and 25 ms in batches of 100 (bench, two cores, November 2026).
 const batchFree = 25
 
+// transactionsFree reports whether the endpoint's transactions are free and Batch allows them.
+func (g *Guard) transactionsFree() bool { return g.o.Batch == BatchFree && g.free.Load() }
+
 // batchMax returns how many items the next removal takes at most.
 func (g *Guard) batchMax() int {
 	if g.o.Batch != BatchFree {
 		return max(g.o.Batch, 1)
 	}
-	if g.free.Load() && g.o.Mark == "" && !g.needsImage() && g.o.MaxWCU == 0 && g.o.MaxRate == 0 {
+	if g.transactionsFree() && g.o.Mark == "" && !g.needsImage() && g.o.MaxWCU == 0 && g.o.MaxRate == 0 {
 		return batchFree
 	}
 	return 1

@@ -100,7 +100,7 @@ func TestFleetTakesOver(t *testing.T) {
 // then continues with that write. It breaks no law: renewed items stay, and due items go.
 func TestFleetSplitLeases(t *testing.T) {
 	t.Parallel()
-	for _, at := range []string{"PutItem", "DeleteItem", "Query", "GetRecords"} {
+	for _, at := range []string{"PutItem", "DeleteItem", "TransactWriteItems", "Query", "GetRecords"} {
 		t.Run(at, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
@@ -119,6 +119,9 @@ func TestFleetSplitLeases(t *testing.T) {
 				}
 				o := w.member("a")
 				o.DB, o.Streams = p.db(w.db), p.streams(w.streams)
+				if at == "TransactWriteItems" {
+					o.Batch = BatchFree
+				}
 				a := w.start(o)
 				w.awaitShares("a:16")
 				awaitScanned(t, w.DynamoDB())

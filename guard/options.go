@@ -185,7 +185,7 @@ type Options struct {
 	// Concurrency is how many removals are under way at most. Default: 64. Range: 1 to 1,024.
 	Concurrency int
 	// Batch is how many due items a transaction removes at most, each on its condition; 0 removes one
-	// by one. Range: 0 to 100, or BatchFree.
+	// by one. Range: 0 to 100, or BatchFree, which the stream strategy also applies to its own table.
 	Batch int
 	// DryRun removes nothing, and reports the removals that would happen.
 	DryRun bool

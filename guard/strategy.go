@@ -91,7 +91,7 @@ func (g *Guard) localDeadlines() *dynamodb.Client {
 // env returns guard as strategies see it, once prepare has described the table.
 func (g *Guard) env() *strategy.Env {
 	return &strategy.Env{
-		Guard: verbs{g}, Armed: g.armed, Table: g.table, DB: g.db, Streams: g.streams, Log: g.log,
+		Guard: verbs{g}, Armed: g.armed, Table: g.table, DB: g.db, Streams: g.streams, Log: g.log, TransactionsFree: g.transactionsFree,
 		Leases: lease.Options{
 			Owner: g.o.Owner, Duration: g.o.Lease, Exclusive: g.o.Alone, Logger: g.log, Fatal: func(err error) bool { return g.problem("GetItem", err) != nil },
 			Table: g.leasesTable(),

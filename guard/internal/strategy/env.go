@@ -82,6 +82,9 @@ type Env struct {
 	Leases  lease.Options // of this worker
 	// the table of the stream strategy's deadlines
 	Deadlines ensure.Settings
+	// reports whether the endpoint's transactions cost no more than their writes one by one; nil:
+	// they cost more
+	TransactionsFree func() bool
 	// the number of partitions of these deadlines, at least; 0: as many as there are
 	Partitions int
 

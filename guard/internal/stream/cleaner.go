@@ -82,7 +82,7 @@ func (s *Strategy) cleans(ctx context.Context) {
 	defer end()
 	defer context.AfterFunc(ctx, func() { clock.AfterFunc(cleanLimit, end) })()
 	patient := cleanPatient
-	if !s.alone { // the owner leaves a claimed row for the duration of a lease
+	if !s.alone { // the owner leaves a claimed row for the duration of a lease, or longer
 		patient = min(patient, s.Leases.Duration/2)
 	}
 	for {
@@ -116,15 +116,20 @@ func (s *Strategy) cleans(ctx context.Context) {
 // dropAll deletes rows, and returns the last error. One failure keeps no other row from its deletion.
 func (s *Strategy) dropAll(ctx context.Context, rows []*row) error {
 	var mu sync.Mutex
-	var failure error
-	err := strategy.Parallel(ctx, len(rows), parallel, func(ctx context.Context, i int) error {
-		if err := s.store.drop(ctx, rows[i]); err != nil {
-			mu.Lock()
-			failure = err
-			mu.Unlock()
-		}
-		return nil
-	})
+	var failure, err error
+	for first, rest := distinct(rows); err == nil && len(first) > 0; first, rest = distinct(rest) {
+		err = s.eachTogether(ctx, nil, first, func(ctx context.Context, _, drops []*row) error {
+			_, drops, _ = s.store.changeTogether(ctx, nil, drops) // what it leaves shows its errors singly
+			for _, e := range drops {
+				if err := s.store.drop(ctx, e); err != nil {
+					mu.Lock()
+					failure = err
+					mu.Unlock()
+				}
+			}
+			return nil
+		})
+	}
 	for _, e := range rows {
 		e.cleaned()
 	}

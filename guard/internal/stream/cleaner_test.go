@@ -96,7 +96,7 @@ func TestDropAll(t *testing.T) {
 			}), middleware.After)
 		})
 	})
-	s := &Strategy{store: oneStore(db, 1)}
+	s := &Strategy{Reader: (&strategy.Env{}).NewReader(0), store: oneStore(db, 1)}
 	_, err := ensure.Table(t.Context(), db, deadlinesSpec)
 	must(t, err)
 	var all []*row

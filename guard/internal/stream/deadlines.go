@@ -352,20 +352,30 @@ func (s *store) noteBucket(ctx context.Context, at note) error {
 	return err
 }
 
-// put writes a row, unless a later record has written it. A scan's row is written only if there is
-// none.
-func (s *store) put(ctx context.Context, e *row) error {
-	in := &dynamodb.PutItemInput{
+// putOf returns the write of a row, unless a later record has written it. A scan's row is written
+// only if there is none.
+func (s *store) putOf(e *row) *types.Put {
+	p := &types.Put{
 		TableName: &s.spec.Name, Item: s.item(e), ConditionExpression: aws.String("attribute_not_exists(#p)"),
 		ExpressionAttributeNames: map[string]string{"#p": attrPart},
 	}
 	if e.by != "" {
-		in.ConditionExpression = aws.String("attribute_not_exists(#p) OR #by <= :by")
+		p.ConditionExpression = aws.String("attribute_not_exists(#p) OR #by <= :by")
 		if invariant.Injected(invariant.OverwriteNewer) {
-			in.ConditionExpression = aws.String("attribute_not_exists(#p) OR #by <= :by OR #by > :by")
+			p.ConditionExpression = aws.String("attribute_not_exists(#p) OR #by <= :by OR #by > :by")
 		}
-		in.ExpressionAttributeNames["#by"] = attrBy
-		in.ExpressionAttributeValues = map[string]types.AttributeValue{":by": attr.S(e.by)}
+		p.ExpressionAttributeNames["#by"] = attrBy
+		p.ExpressionAttributeValues = map[string]types.AttributeValue{":by": attr.S(e.by)}
+	}
+	return p
+}
+
+// put writes a row; see putOf.
+func (s *store) put(ctx context.Context, e *row) error {
+	p := s.putOf(e)
+	in := &dynamodb.PutItemInput{
+		TableName: p.TableName, Item: p.Item, ConditionExpression: p.ConditionExpression,
+		ExpressionAttributeNames: p.ExpressionAttributeNames, ExpressionAttributeValues: p.ExpressionAttributeValues,
 	}
 	if invariant.Enabled {
 		in.ReturnValues = types.ReturnValueAllOld
@@ -378,18 +388,28 @@ func (s *store) put(ctx context.Context, e *row) error {
 	return unlessUnmet(err)
 }
 
-// drop deletes a row, unless a later record has written it. Without a record it deletes a row that
-// has its tag or is from a scan.
-func (s *store) drop(ctx context.Context, e *row) error {
-	in := &dynamodb.DeleteItemInput{TableName: &s.spec.Name, Key: s.keyOf(e)}
+// dropOf returns the deletion of a row, unless a later record has written it. Without a record it
+// deletes a row that has its tag or is from a scan.
+func (s *store) dropOf(e *row) *types.Delete {
+	d := &types.Delete{TableName: &s.spec.Name, Key: s.keyOf(e)}
 	if e.by == "" {
-		in.ConditionExpression = aws.String("#tag IN (:tag, :scan)")
-		in.ExpressionAttributeNames = map[string]string{"#tag": attrTag}
-		in.ExpressionAttributeValues = map[string]types.AttributeValue{":tag": attr.Int(e.tag), ":scan": attr.Int(tagOf(""))}
+		d.ConditionExpression = aws.String("#tag IN (:tag, :scan)")
+		d.ExpressionAttributeNames = map[string]string{"#tag": attrTag}
+		d.ExpressionAttributeValues = map[string]types.AttributeValue{":tag": attr.Int(e.tag), ":scan": attr.Int(tagOf(""))}
 	} else {
-		in.ConditionExpression = aws.String("#by <= :by")
-		in.ExpressionAttributeNames = map[string]string{"#by": attrBy}
-		in.ExpressionAttributeValues = map[string]types.AttributeValue{":by": attr.S(e.by)}
+		d.ConditionExpression = aws.String("#by <= :by")
+		d.ExpressionAttributeNames = map[string]string{"#by": attrBy}
+		d.ExpressionAttributeValues = map[string]types.AttributeValue{":by": attr.S(e.by)}
+	}
+	return d
+}
+
+// drop deletes a row; see dropOf.
+func (s *store) drop(ctx context.Context, e *row) error {
+	d := s.dropOf(e)
+	in := &dynamodb.DeleteItemInput{
+		TableName: d.TableName, Key: d.Key, ConditionExpression: d.ConditionExpression,
+		ExpressionAttributeNames: d.ExpressionAttributeNames, ExpressionAttributeValues: d.ExpressionAttributeValues,
 	}
 	if invariant.Enabled {
 		in.ReturnValues = types.ReturnValueAllOld

@@ -171,16 +171,11 @@ func (s *Strategy) write(ctx context.Context, puts, drops []*row) error {
 	if puts[0].by == "" && s.transacts() {
 		return inTransactions(ctx, puts, func(ctx context.Context, part []*row) error { return s.putAndArm(ctx, part, nil) })
 	}
-	return strategy.Parallel(ctx, len(puts)+len(drops), parallel, func(ctx context.Context, i int) error {
-		if i < len(puts) {
-			return s.putAndArm(ctx, puts[i:i+1], nil)
-		}
-		return s.putAndArm(ctx, nil, drops[i-len(puts):i-len(puts)+1])
-	})
+	return s.eachTogether(ctx, puts, drops, s.putAndArm)
 }
 
 // putAndArm puts rows, and arms them only then: in a fleet, one that took many attempts delays no
-// other.
+// other, but those of its transaction.
 func (s *Strategy) putAndArm(ctx context.Context, puts, drops []*row) error {
 	if err := s.put(ctx, puts, drops); err != nil {
 		return err
@@ -238,8 +233,8 @@ func (s *Strategy) noteSingly(ctx context.Context, all []note) error {
 	})
 }
 
-// put writes the rows. A worker with its own table writes the rows of records in batches; in a fleet
-// each write is conditional, so that a late one undoes nothing.
+// put writes and deletes rows. A worker with its own table does it in batches, if they are of records;
+// in a fleet each write is conditional, so that a late one undoes nothing.
 func (s *Strategy) put(ctx context.Context, puts, drops []*row) error {
 	switch {
 	case len(puts) > 0 && puts[0].by == "":
@@ -247,11 +242,19 @@ func (s *Strategy) put(ctx context.Context, puts, drops []*row) error {
 	case s.local:
 		return s.storeBatches(ctx, puts, drops)
 	}
-	return strategy.Parallel(ctx, len(puts)+len(drops), parallel, func(ctx context.Context, i int) error {
-		if i < len(puts) {
-			return s.persist(ctx, "PutItem", func() error { return s.store.put(ctx, puts[i]) })
+	return s.eachTogether(ctx, puts, drops, func(ctx context.Context, puts, drops []*row) error {
+		if len(puts)+len(drops) > 1 {
+			var err error
+			if puts, drops, err = s.changeTogether(ctx, puts, drops); err != nil {
+				return err
+			}
 		}
-		return s.persist(ctx, "DeleteItem", func() error { return s.store.drop(ctx, drops[i-len(puts)]) })
+		return strategy.Parallel(ctx, len(puts)+len(drops), parallel, func(ctx context.Context, i int) error {
+			if i < len(puts) {
+				return s.persist(ctx, "PutItem", func() error { return s.store.put(ctx, puts[i]) })
+			}
+			return s.persist(ctx, "DeleteItem", func() error { return s.store.drop(ctx, drops[i-len(puts)]) })
+		})
 	})
 }
 

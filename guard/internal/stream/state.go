@@ -45,7 +45,7 @@ type Strategy struct {
 	rescan   chan struct{} // has an element when a scan may be wanted
 	lag      strategy.Lag
 	inserts  *pace.Pace  // rows that scans write into a table at the endpoint
-	singly   atomic.Bool // the endpoint has refused a transaction of such rows
+	singly   atomic.Bool // the endpoint has refused a transaction of rows
 	all      sync.WaitGroup
 	stop     context.CancelCauseFunc
 	mu       struct {
