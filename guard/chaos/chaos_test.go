@@ -32,30 +32,9 @@ func TestMain(m *testing.M) {
 // flaws break a worker.
 var flaws = map[string]func(*guard.Options){
 	// it deletes without a condition
-	"unconditional": func(o *guard.Options) {
-		withTransport(o, func(r *http.Request, send transport) (*http.Response, error) {
-			if !strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".DeleteItem") {
-				return send(r)
-			}
-			text, err := io.ReadAll(r.Body)
-			if err != nil {
-				return nil, err
-			}
-			var body document
-			if err := json.Unmarshal(text, &body); err != nil {
-				return nil, err
-			}
-			for name := range body {
-				if strings.HasPrefix(name, "Expression") || name == "ConditionExpression" {
-					delete(body, name)
-				}
-			}
-			time.Sleep(200 * time.Millisecond) // the item may be renewed now
-			text = encode(body)
-			r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
-			return send(r)
-		})
-	},
+	"unconditional": func(o *guard.Options) { withoutConditions(o, ".DeleteItem") },
+	// it deletes without a condition in transactions only
+	"careless": func(o *guard.Options) { withoutConditions(o, ".TransactWriteItems") },
 	// it believes that the endpoint's clock is ten seconds ahead
 	"early": func(o *guard.Options) {
 		o.MaxSkew = time.Hour
@@ -71,6 +50,50 @@ var flaws = map[string]func(*guard.Options){
 	"idle": func(o *guard.Options) { o.DryRun = true },
 	// it ends after a second
 	"mortal": func(*guard.Options) { time.AfterFunc(3*time.Second, func() { panic("a bug") }) },
+}
+
+// withoutConditions strips the conditions from the deletions of the guarded table, which it sends
+// 200 ms late.
+func withoutConditions(o *guard.Options, target string) {
+	strip := func(deletion map[string]any) bool {
+		if deletion["TableName"] != o.Table {
+			return false
+		}
+		for name := range deletion {
+			if strings.HasPrefix(name, "Expression") || name == "ConditionExpression" {
+				delete(deletion, name)
+			}
+		}
+		return true
+	}
+	withTransport(o, func(r *http.Request, send transport) (*http.Response, error) {
+		if !strings.HasSuffix(r.Header.Get("X-Amz-Target"), target) {
+			return send(r)
+		}
+		text, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		var body map[string]any
+		if err := json.Unmarshal(text, &body); err != nil {
+			return nil, err
+		}
+		stripped := strip(body)
+		items, _ := body["TransactItems"].([]any)
+		for _, item := range items {
+			if deletion, ok := item.(map[string]any)["Delete"].(map[string]any); ok {
+				stripped = strip(deletion) || stripped
+			}
+		}
+		if stripped {
+			time.Sleep(200 * time.Millisecond) // an item may be renewed now
+		}
+		if text, err = json.Marshal(body); err != nil {
+			return nil, err
+		}
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+		return send(r)
+	})
 }
 
 type transport func(r *http.Request) (*http.Response, error)
@@ -104,10 +127,10 @@ var commands = map[string]string{
 	"idle":          "--for 2s --workers 1 --faults none --strategy index --settle 1s",
 	"mortal":        "--for 4s --workers 1 --faults none --strategy scan",
 
-	"fleet":               "fleet --pending 2000 --rate 200 --for 5s --lease 1s --pause 1500ms --ahead 2s",
-	"fleet unconditional": "fleet --pending 100 --rate 50 --for 4s --lease 1s --pause 0s --ahead 1s --workers 2 --settle 1s",
-	"fleet early":         "fleet --pending 100 --rate 50 --for 2s --lease 1s --pause 0s --ahead 2s --workers 2 --settle 1s --whole-seconds",
-	"fleet idle":          "fleet --pending 100 --rate 50 --for 2s --lease 1s --pause 0s --ahead 1s --workers 2 --settle 1s",
+	"fleet":          "fleet --pending 2000 --rate 200 --for 5s --lease 1s --pause 1500ms --ahead 2s",
+	"fleet careless": "fleet --pending 100 --rate 50 --for 4s --lease 1s --pause 0s --ahead 1s --workers 2 --settle 1s --whole-seconds",
+	"fleet early":    "fleet --pending 100 --rate 50 --for 2s --lease 1s --pause 0s --ahead 2s --workers 2 --settle 1s --whole-seconds",
+	"fleet idle":     "fleet --pending 100 --rate 50 --for 2s --lease 1s --pause 0s --ahead 1s --workers 2 --settle 1s",
 }
 
 var outcomes = sync.OnceValue(func() map[string]*outcome {
@@ -144,7 +167,7 @@ func runOf(t *testing.T, name string) *outcome {
 func ended(t *testing.T, name string) *outcome {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("the runs take twelve seconds")
+		t.Skip("the runs take real time")
 	}
 	o := outcomes()[name]
 	<-o.ended
@@ -241,6 +264,7 @@ func TestCommandLine(t *testing.T) {
 		"fleet --ahead 1ms":             {exitUsage, "--ahead: 1ms is not between"},
 		"fleet --lease 1ms":             {exitUsage, "--lease: 1ms is not between"},
 		"fleet --pause -1s":             {exitUsage, "a time is negative"},
+		"fleet --rate 50000 --for 1h":   {exitUsage, "more than 100,000,000 items"},
 		"fleet --svg":                   {exitUsage, "go run ./guard/chaos fleet --help"},
 	} {
 		var out bytes.Buffer

@@ -44,7 +44,7 @@ var faults = []fault{
 	{name: "repeat", rate: 0.3, do: repeat, only: "GetRecords", help: "answers with the shard's last records again, before the new ones"},
 	{name: "date", rate: 0.02, each: 20, do: wrongDate, help: "20 answers in a row have a wrong Date, or none"},
 	{name: "pause", rate: 0.03, hurt: (*worker).pauseFor, help: "stops a worker for up to 8 s (SIGSTOP)"},
-	{name: "kill", rate: 0.03, hurt: (*worker).kill, help: "kills a worker (SIGKILL); another starts within 2 s"},
+	{name: "kill", rate: 0.03, hurt: (*worker).killAny, help: "kills a worker (SIGKILL); another starts within 2 s"},
 }
 
 // plan decides which faults happen. Its decisions follow from the seed, the strategy and the number

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -19,31 +20,31 @@ import (
 
 // fleet are the workers of one strategy.
 type fleet struct {
-	program []string // the program of a worker and its first arguments
-	config  workerConfig
-	plan    *plan
-	ledger  *ledger
-	log     io.Writer // of the workers; nil: none
-	workers []*worker
-	all     sync.WaitGroup
-	ctx     context.Context // of the workers; done when they are to end
-	cancel  context.CancelFunc
-	scanned chan struct{} // closed when a worker has reported the end of the first scan
-	once    sync.Once     // for the closing
+	program     []string // the program of a worker and its first arguments
+	config      workerConfig
+	plan        *plan
+	ledger      *ledger
+	log         io.Writer // of the workers; nil: none
+	workers     []*worker
+	all         sync.WaitGroup
+	ctx         context.Context // of the workers; done when they are to end
+	cancel      context.CancelFunc
+	scanned     chan struct{} // closed when a worker has reported the end of the first scan
+	scannedOnce sync.Once     // for the closing
 }
 
 // worker is a place in the fleet. Its process may end, and is then replaced by another.
 type worker struct {
 	*fleet
-	number   int
-	mu       sync.Mutex
-	process  *exec.Cmd     // nil: none runs; guarded by mu
-	killed   bool          // the process was killed on purpose; guarded by mu
-	retired  bool          // no process replaces a killed one; guarded by mu
-	paused   bool          // guarded by mu
-	restarts int           // guarded by mu
-	ready    chan struct{} // closed when a process has been ready
-	once     sync.Once     // for the closing
+	number    int
+	mu        sync.Mutex
+	process   *exec.Cmd     // nil: none runs; guarded by mu
+	killed    bool          // the process was killed on purpose; guarded by mu
+	retired   bool          // no process replaces a killed one; guarded by mu
+	paused    bool          // guarded by mu
+	restarts  int           // guarded by mu
+	ready     chan struct{} // closed when a process has been ready
+	readyOnce sync.Once     // for the closing
 }
 
 // start starts all workers.
@@ -72,13 +73,21 @@ func (f *fleet) stop() {
 // awaitReady waits until each worker guards the table.
 func (f *fleet) awaitReady(ctx context.Context) error {
 	for _, w := range f.workers {
-		select {
-		case <-w.ready:
-		case <-ctx.Done():
-			return fmt.Errorf("worker %d of the %s strategy did not begin to guard: %w", w.number, f.config.Strategy, context.Cause(ctx))
+		if err := w.awaitReady(ctx); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// awaitReady waits until the worker guards the table.
+func (w *worker) awaitReady(ctx context.Context) error {
+	select {
+	case <-w.ready:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("worker %d of the %s strategy did not begin to guard: %w", w.number, w.config.Strategy, context.Cause(ctx))
+	}
 }
 
 // restarted returns the number of processes that have replaced another.
@@ -118,52 +127,81 @@ func (f *fleet) harass(healed <-chan struct{}) {
 
 // pauseFor stops the worker's process for up to 8 s.
 func (w *worker) pauseFor(dice *rand.Rand, healed <-chan struct{}) {
-	w.suspendFor(500*time.Millisecond+time.Duration(dice.Int64N(int64(7500*time.Millisecond))), healed)
+	proceed, err := w.suspend()
+	if err != nil {
+		return // it has no process, or is paused already
+	}
+	clock.Pause(500*time.Millisecond+time.Duration(dice.Int64N(int64(7500*time.Millisecond))), healed)
+	proceed()
 }
 
-// suspendFor stops the worker's process for d, or until healed is closed.
-func (w *worker) suspendFor(d time.Duration, healed <-chan struct{}) {
+// suspend stops the worker's process until proceed is called. It returns an error if there is no
+// process, or it cannot be stopped.
+func (w *worker) suspend() (proceed func(), err error) {
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	c := w.process
-	if c == nil || w.paused || suspend(c.Process) != nil {
-		w.mu.Unlock()
-		return
+	switch {
+	case c == nil:
+		return nil, fmt.Errorf("stop worker %d: %w", w.number, errNoProcess)
+	case w.paused:
+		return nil, fmt.Errorf("stop worker %d: it is stopped already", w.number)
+	}
+	if err := suspend(c.Process); err != nil {
+		return nil, fmt.Errorf("stop worker %d: %w", w.number, err)
 	}
 	w.paused = true
-	w.mu.Unlock()
-	clock.Pause(d, healed)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.paused = false
-	if w.process == c {
-		_ = resume(c.Process) // it may have ended
-	}
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.paused = false
+		if w.process == c {
+			_ = resume(c.Process) // it may have ended
+		}
+	}, nil
 }
 
-// kill kills the worker's process.
-func (w *worker) kill(*rand.Rand, <-chan struct{}) {
+var errNoProcess = errors.New("it has no process at the moment")
+
+// killAny kills the worker's process, if there is one.
+func (w *worker) killAny(*rand.Rand, <-chan struct{}) { _ = w.kill() }
+
+// kill kills the worker's process. It returns an error if there is none.
+func (w *worker) kill() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.process != nil {
-		w.killed = true
-		_ = w.process.Process.Kill() // it may have ended
+	if w.process == nil {
+		return fmt.Errorf("kill worker %d: %w", w.number, errNoProcess)
 	}
+	w.killed = true
+	if err := w.process.Process.Kill(); err != nil {
+		return fmt.Errorf("kill worker %d: %w", w.number, err)
+	}
+	return nil
 }
 
-// retire kills the worker's process for good.
-func (w *worker) retire() {
+// retire kills the worker's process for good. It returns an error if there was none; another does
+// not start even so.
+func (w *worker) retire() error {
 	w.mu.Lock()
 	w.retired = true
 	w.mu.Unlock()
-	w.kill(nil, nil)
+	return w.kill()
+}
+
+// isRetired reports whether no process is to start.
+func (w *worker) isRetired() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.retired
 }
 
 // run keeps a process running until ctx is done or the worker is retired.
 func (w *worker) run(ctx context.Context) {
-	for n := uint64(0); ; n++ {
+	for n := uint64(0); !w.isRetired(); n++ {
 		wasReady, reason := w.live(ctx)
 		w.mu.Lock()
-		killed, retired := w.killed, w.retired
+		killed := w.killed
 		w.process, w.killed = nil, false
 		w.mu.Unlock()
 		if ctx.Err() != nil {
@@ -172,12 +210,9 @@ func (w *worker) run(ctx context.Context) {
 		if !killed {
 			w.judgeEnd(wasReady, reason)
 		}
-		if retired {
-			return
-		}
 		d := diceFor(w.plan.seed, w.plan.strategy, fmt.Sprint("restart ", w.number), n)
 		clock.Pause(time.Duration(d.Int64N(int64(2*time.Second))), ctx.Done())
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || w.isRetired() {
 			return
 		}
 		w.mu.Lock()
@@ -243,12 +278,12 @@ func (w *worker) live(ctx context.Context) (wasReady bool, reason string) {
 		case <-ended:
 		}
 	}()
-	for lines := bufio.NewScanner(out); lines.Scan(); {
-		if line := lines.Text(); line == readyLine {
+	for output := bufio.NewScanner(out); output.Scan(); {
+		if line := output.Text(); line == readyLine {
 			wasReady = true
-			w.once.Do(func() { close(w.ready) })
+			w.readyOnce.Do(func() { close(w.ready) })
 		} else if line == scannedLine {
-			w.fleet.once.Do(func() { close(w.scanned) })
+			w.scannedOnce.Do(func() { close(w.scanned) })
 		} else if text, ok := strings.CutPrefix(line, endedLine+" "); ok {
 			reason = text
 		}

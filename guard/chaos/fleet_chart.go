@@ -19,8 +19,8 @@ var (
 	removedFrame = chart.Frame{Left: 70, Right: pictureWidth - 20, Top: 330, Bottom: 420}
 )
 
-// lines are the lines of the upper chart.
-var lines = []struct {
+// lines are the curves of the upper chart.
+var curves = []struct {
 	name, color string
 	ms          func(lateness) int64
 }{
@@ -44,10 +44,10 @@ func (r *fleetReport) picture() string {
 	d.Rect(0, 0, pictureWidth, pictureHeight, `fill="#fff"`, "")
 	d.Text(lateFrame.Left, 24, `font-weight="bold"`, fmt.Sprintf("Lateness of removals by the second of the deadline: %d a second, %d pending", r.Rate, r.Pending))
 	x := lateFrame.Left
-	for _, l := range lines {
+	for _, l := range curves {
 		x = d.Key(x, 46, l.color, l.name)
 	}
-	time := chart.NewScale(0, float64(max(len(r.Seconds), 1)), 10)
+	seconds := chart.NewScale(0, float64(max(len(r.Seconds), 1)), 10)
 	decades := chart.Scale{Low: 0, High: math.Ceil(math.Log10(float64(max(r.Late.Max, 10)))), Step: 1}
 	d.ValueAxis(lateFrame, decades, "grid", "label", func(v float64) string {
 		if v >= 3 {
@@ -55,12 +55,12 @@ func (r *fleetReport) picture() string {
 		}
 		return fmt.Sprintf("%g ms", math.Pow(10, v))
 	})
-	for _, l := range lines {
+	for _, l := range curves {
 		var points []chart.Point
 		for i, s := range r.Seconds {
 			if s.Late.Count > 0 {
 				y := lateFrame.Y(decades, math.Log10(float64(max(l.ms(s.Late), 1))))
-				points = append(points, chart.Point{X: lateFrame.X(time.Share(float64(i))), Y: y})
+				points = append(points, chart.Point{X: lateFrame.X(seconds.Share(float64(i))), Y: y})
 			}
 		}
 		d.Polyline(points, `stroke="`+l.color+`"`)
@@ -74,14 +74,14 @@ func (r *fleetReport) picture() string {
 	d.Text(removedFrame.Left, removedFrame.Top-10, "", "Removals in each second")
 	d.ValueAxis(removedFrame, rates, "grid", "label", func(v float64) string { return fmt.Sprintf("%g", v) })
 	for i, s := range r.Seconds {
-		points = append(points, chart.Point{X: removedFrame.X(time.Share(float64(i))), Y: removedFrame.Y(rates, float64(s.Removed))})
+		points = append(points, chart.Point{X: removedFrame.X(seconds.Share(float64(i))), Y: removedFrame.Y(rates, float64(s.Removed))})
 	}
 	d.Polyline(points, `stroke="#059669"`)
-	for _, v := range time.Values() {
-		d.Text(removedFrame.X(time.Share(v)), removedFrame.Bottom+18, `text-anchor="middle" class="label"`, fmt.Sprintf("%g s", v))
+	for _, v := range seconds.Values() {
+		d.Text(removedFrame.X(seconds.Share(v)), removedFrame.Bottom+18, `text-anchor="middle" class="label"`, fmt.Sprintf("%g s", v))
 	}
 	for _, e := range r.Events {
-		at := lateFrame.X(time.Share(e.Second))
+		at := lateFrame.X(seconds.Share(e.Second))
 		d.Line(at, lateFrame.Top, at, removedFrame.Bottom, `class="event"`)
 		d.Text(at, lateFrame.Top-6, `text-anchor="middle"`, "a worker "+e.What)
 	}

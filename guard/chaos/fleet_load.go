@@ -56,7 +56,12 @@ func (w *wave) deadline(n int64) int64 {
 }
 
 // renewedBy returns by how much a renewal moves a deadline.
-func (w *wave) renewedBy() int64 { return w.ahead / 2 }
+func (w *wave) renewedBy() int64 {
+	if w.whole {
+		return (w.ahead/2 + 999) / 1000 * 1000
+	}
+	return w.ahead / 2
+}
 
 // last returns an instant by which all items are due that ever will be.
 func (w *wave) last() int64 { return w.deadline(w.count-1) + w.renewedBy() + 1000 }
@@ -130,8 +135,9 @@ func (w *wave) key(n int64) string { return fmt.Sprint("item-", n) }
 // putBatch writes the items from n to m, and notes them in the ledger.
 func (w *wave) putBatch(ctx context.Context, n, m int64) {
 	now := w.clock.Millis()
-	if late := now - (w.evenly(n) - w.ahead); late > w.behind.Load() {
-		w.behind.Store(late) // roughly: another writer may store a smaller one
+	late := now - (w.evenly(n) - w.ahead)
+	for most := w.behind.Load(); late > most && !w.behind.CompareAndSwap(most, late); {
+		most = w.behind.Load()
 	}
 	var items []types.WriteRequest
 	for i := n; i < m; i++ {

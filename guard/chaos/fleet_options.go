@@ -39,8 +39,12 @@ When these know all pending deadlines, items begin to expire. Of 100 items, arou
 and 1 is deleted by the load. A fifth of the time later a worker is killed for good, after two fifths another is stopped for --pause (SIGSTOP),
 and after three fifths one is added.
 
-A witness in front of the mayfly judges each removal by the old image of the item. At the end, the table must hold exactly the items that
-are not due. Exit codes: 1 if an item was removed early or wrongly, or a due item was left, or the run failed; 2 for a wrong command line.
+A witness in front of the mayfly judges each removal at the time of its answer: one by DeleteItem by the old image of the item, and one in a
+transaction, which shows none, by the answers to the load's writes: a renewal succeeds only before the removal. At the end, the table must
+hold exactly the items that are not due, and the witness must have seen a removal of each other item.
+
+An interrupt (Ctrl-C) lets a stopped worker go on, and ends the run without a report. If this program is killed during the pause, end the
+stopped worker by hand with: kill -CONT PID. Exit codes: 1 if an item was removed early or wrongly, or a due item was left, or the run failed; 2 for a wrong command line.
 
 Examples:
 
@@ -48,12 +52,16 @@ Examples:
     go run ./guard/chaos fleet --pending 500000 --rate 1000 --for 3m --json`
 }
 
+const itemsMost = 100_000_000 // with deadlines in a run
+
 func (o *fleetOptions) check() error {
 	switch {
 	case o.For < 2*time.Second || o.For > 24*time.Hour:
 		return misusedFleet("--for: %v is not between 2s and 24h", o.For)
 	case o.Rate < 1 || o.Rate > 50_000:
 		return misusedFleet("--rate: %d is not between 1 and 50,000", o.Rate)
+	case int64(o.Rate)*int64(o.For/time.Second) > itemsMost:
+		return misusedFleet("--rate %d, --for %v: these are more than 100,000,000 items", o.Rate, o.For)
 	case o.Pending < 0 || o.Pending > 100_000_000:
 		return misusedFleet("--pending: %d is not between 0 and 100,000,000", o.Pending)
 	case o.Shards < 1 || o.Shards > 64:
@@ -77,7 +85,7 @@ func misusedFleet(format string, args ...any) error {
 // line returns the command line that repeats the run.
 func (o fleetOptions) line() string {
 	words := []string{fmt.Sprintf("go run ./guard/chaos fleet --pending %d --rate %d --for %v --shards %d --workers %d", o.Pending, o.Rate, o.For, o.Shards, o.Workers)}
-	words = append(words, fmt.Sprintf("--lease %v --pause %v --ahead %v", o.Lease, o.Pause, o.Ahead))
+	words = append(words, fmt.Sprintf("--lease %v --pause %v --ahead %v --settle %v", o.Lease, o.Pause, o.Ahead, o.Settle))
 	if o.WholeSeconds {
 		words = append(words, "--whole-seconds")
 	}

@@ -66,6 +66,7 @@ func (f *fleetRun) run(ctx context.Context) (r *fleetReport, err error) {
 		return nil, err
 	}
 	f.ledger = newLedger(0)
+	f.ledger.seesAll = true
 	f.wave = f.newWave()
 	if err := f.fill(ctx); err != nil {
 		return nil, err
@@ -76,13 +77,13 @@ func (f *fleetRun) run(ctx context.Context) (r *fleetReport, err error) {
 		return nil, err
 	}
 	f.fleet = &fleet{program: f.program, plan: plan, ledger: f.ledger, config: workerConfig{
-		URL: f.proxy.url, Region: f.e.region, Table: fleetTable, Strategy: guard.Stream, MaxSkew: 5 * time.Second, Lease: f.Lease,
+		URL: f.proxy.url, Region: f.e.region, Table: fleetTable, Strategy: guard.Stream, MaxSkew: 5 * time.Second, Lease: f.Lease, Batch: guard.BatchFree,
 	}}
 	if f.Verbose {
 		f.fleet.log = f.stderr
 	}
 	f.fleet.start(f.Workers)
-	err = f.strain(ctx)
+	err = f.drive(ctx)
 	f.fleet.stop()
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
 	defer cancel()
@@ -149,18 +150,61 @@ func (f *fleetRun) await(all *sync.WaitGroup, progress func()) {
 	}
 }
 
-// strain waits for the workers' first scan, and then runs the load and the events, until every due
+// untilDeath returns a context that ends after a limit, and when a worker has ended without a reason.
+func (f *fleetRun) untilDeath(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	limited, cancelLimit := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it took more than %v", limit))
+	c, cancel := context.WithCancelCause(limited)
+	go func() {
+		select {
+		case <-f.ledger.death:
+			cancel(f.ledger.firstDeath())
+		case <-c.Done():
+		}
+	}()
+	return c, func() {
+		cancel(nil)
+		cancelLimit()
+	}
+}
+
+// drive waits for the workers' first scan, and then runs the load and the events, until every due
 // item is gone or the settling is over.
-func (f *fleetRun) strain(ctx context.Context) error {
+func (f *fleetRun) drive(ctx context.Context) error {
+	if err := f.awaitScan(ctx); err != nil {
+		return err
+	}
+	f.wave.begin(f.clock.Millis())
+	f.ledger.mu.Lock()
+	f.ledger.course = &course{first: f.wave.first}
+	f.ledger.mu.Unlock()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var load sync.WaitGroup
+	load.Go(func() { f.wave.run(ctx) })
+	load.Go(func() {
+		if err := f.changeFleet(ctx); err != nil {
+			cancel(err)
+		}
+	})
+	load.Go(func() { f.settle(ctx) })
+	f.await(&load, func() {
+		c := f.ledger.snapshot()
+		f.say("second %d: %d items, %d removed, %d early, %d wrong", (f.clock.Millis()-f.wave.first)/1000, c.Items, c.Removals, c.Early, c.Wrong)
+	})
+	return context.Cause(ctx)
+}
+
+// awaitScan waits until each worker guards the table, and one has scanned it.
+func (f *fleetRun) awaitScan(ctx context.Context) error {
 	elapsed := clock.Stopwatch()
-	begun, cancel := context.WithTimeout(ctx, readyLimit)
+	begun, cancel := f.untilDeath(ctx, readyLimit)
 	defer cancel()
 	if err := f.fleet.awaitReady(begun); err != nil {
 		return err
 	}
-	var scan sync.WaitGroup
-	limited, cancel := context.WithTimeoutCause(ctx, scanLimit, fmt.Errorf("it took more than %v", scanLimit))
+	limited, cancel := f.untilDeath(ctx, scanLimit)
 	defer cancel()
+	var scan sync.WaitGroup
 	scan.Go(func() {
 		select {
 		case <-f.fleet.scanned:
@@ -172,64 +216,62 @@ func (f *fleetRun) strain(ctx context.Context) error {
 		return fmt.Errorf("the first scan of the pending items did not end: %w", context.Cause(limited))
 	}
 	f.took.Scan = elapsed().Seconds()
-
-	f.wave.begin(f.clock.Millis())
-	f.ledger.mu.Lock()
-	f.ledger.course = &course{first: f.wave.first}
-	f.ledger.mu.Unlock()
-	var load sync.WaitGroup
-	load.Go(func() { f.wave.run(ctx) })
-	load.Go(func() { f.upset(ctx) })
-	load.Go(func() { f.settle(ctx) })
-	f.await(&load, func() {
-		c := f.ledger.snapshot()
-		f.say("second %d: %d items, %d removed, %d early, %d wrong", (f.clock.Millis()-f.wave.first)/1000, c.Items, c.Removals, c.Early, c.Wrong)
-	})
-	return context.Cause(ctx)
+	return nil
 }
 
-// upset kills a worker after a fifth of the time, stops one after two fifths, and adds one after
-// three.
-func (f *fleetRun) upset(ctx context.Context) {
+// changeFleet kills a worker after a fifth of the time, stops one after two fifths, and adds one
+// after three. It returns an error if one of these had no effect.
+func (f *fleetRun) changeFleet(ctx context.Context) error {
 	at := func(fifths int64) bool {
 		return f.clock.Sleep(ctx, f.wave.first+f.For.Milliseconds()*fifths/5, nil) == nil
 	}
 	if !at(1) {
-		return
+		return nil
 	}
-	f.happened("killed")
-	f.fleet.workers[0].retire()
+	if err := f.fleet.workers[0].retire(); err != nil {
+		return err
+	}
+	f.note("killed")
 	if !at(2) {
-		return
+		return nil
 	}
-	f.happened("paused")
+	proceed, err := f.fleet.workers[1].suspend()
+	if err != nil {
+		return err
+	}
+	f.note("paused")
 	var paused sync.WaitGroup
 	defer paused.Wait()
-	paused.Go(func() { f.fleet.workers[1].suspendFor(f.Pause, ctx.Done()) })
-	if at(3) {
-		f.happened("added")
-		f.fleet.add()
+	paused.Go(func() {
+		clock.Pause(f.Pause, ctx.Done())
+		proceed()
+	})
+	if !at(3) {
+		return nil
 	}
+	added := f.fleet.add()
+	f.note("added")
+	begun, cancel := f.untilDeath(ctx, readyLimit)
+	defer cancel()
+	return added.awaitReady(begun)
 }
 
-func (f *fleetRun) happened(what string) {
+// note records a change of the fleet.
+func (f *fleetRun) note(what string) {
 	e := event{float64(f.clock.Millis()-f.wave.first) / 1000, what}
 	f.say("second %.0f: a worker is %s", e.Second, e.What)
 	f.events = append(f.events, e)
 }
 
-// settle waits until every item of the load is gone that is due by the last deadline, or until the
-// time for that is over.
+// settle waits until every item of the load with a deadline is gone, or until the time for that is
+// over.
 func (f *fleetRun) settle(ctx context.Context) {
 	last := f.wave.last()
 	if f.clock.Sleep(ctx, last+1000, nil) != nil {
 		return
 	}
-	for f.clock.Millis() < last+1000+f.Settle.Milliseconds() && len(f.ledger.waiting(last)) > 0 {
+	for f.clock.Millis() < last+1000+f.Settle.Milliseconds() && f.ledger.remaining() > 0 && ctx.Err() == nil {
 		clock.Pause(500*time.Millisecond, ctx.Done())
-		if ctx.Err() != nil {
-			return
-		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // A fleet loses, pauses and gets a worker, and keeps its promises.
@@ -21,6 +22,9 @@ func TestFleet(t *testing.T) {
 	if o.code != 0 || r.Items != 1000 || r.Failed > 0 || !slices.Equal(happened, []string{"killed", "paused", "added"}) {
 		t.Errorf("exit code %d: %+v", o.code, r.counts)
 	}
+	if !strings.Contains(r.Command, "--settle 2m") {
+		t.Errorf("the command %q does not repeat the run", r.Command)
+	}
 	// Each item has been removed, freed or deleted by the load. 20 were to be freed or deleted.
 	if r.Removals < 980 || r.Removals > 1000 || r.Late.Count != r.Removals {
 		t.Errorf("%d removals, %d with a lateness", r.Removals, r.Late.Count)
@@ -34,17 +38,48 @@ func TestFleet(t *testing.T) {
 	}
 }
 
+// A change of a worker without a process fails, and ends its replacement.
+func TestChangesNeedAProcess(t *testing.T) {
+	w := &worker{fleet: &fleet{program: []string{"does-not-exist"}, plan: newPlan(1, "stream", nil), ledger: newLedger(0)}, ready: make(chan struct{})}
+	if _, err := w.suspend(); !errors.Is(err, errNoProcess) {
+		t.Errorf("stop: %v", err)
+	}
+	if err := w.retire(); !errors.Is(err, errNoProcess) {
+		t.Errorf("kill: %v", err)
+	}
+	w.run(t.Context()) // it returns
+	if w.restarts != 0 || w.ledger.Died != 0 {
+		t.Errorf("%d restarts, %q", w.restarts, w.ledger.findings)
+	}
+}
+
+// A dead worker ends the wait for the others.
+func TestDeathEndsTheWait(t *testing.T) {
+	f := &fleetRun{ledger: newLedger(0)}
+	f.fleet = &fleet{ledger: f.ledger, workers: []*worker{{fleet: &fleet{}, ready: make(chan struct{})}}}
+	c, cancel := f.untilDeath(t.Context(), time.Hour)
+	defer cancel()
+	f.ledger.died("bad-table nothing")
+	f.ledger.died("and again")
+	if err := f.fleet.awaitReady(c); err == nil || !strings.Contains(err.Error(), "bad-table nothing") {
+		t.Error(err)
+	}
+}
+
 // A fleet of broken workers is found.
 func TestFleetFlawsAreFound(t *testing.T) {
 	for flaw, found := range map[string]func(fleetReport) int{
-		"unconditional": func(r fleetReport) int { return r.Wrong },
-		"early":         func(r fleetReport) int { return r.Early },
-		"idle":          func(r fleetReport) int { return r.Left },
+		"careless": func(r fleetReport) int { return r.Wrong },
+		"early":    func(r fleetReport) int { return r.Early },
+		"idle":     func(r fleetReport) int { return r.Left },
 	} {
 		t.Run(flaw, func(t *testing.T) {
 			var r fleetReport
 			o := ended(t, "fleet "+flaw)
 			decode(t, o, &r)
+			if flaw == "careless" && r.Batched == 0 {
+				t.Error("nothing was removed in a transaction")
+			}
 			if o.code != exitBroken || found(r) == 0 || len(r.Findings) == 0 {
 				t.Errorf("exit code %d: %+v", o.code, r.counts)
 			}
@@ -65,6 +100,12 @@ func TestPendingItemsAreCounted(t *testing.T) {
 	l.comparePending(7, 10)
 	if l.Wrong != 3 || len(l.findings) != 1 {
 		t.Errorf("7 of 10: %d, %q", l.Wrong, l.findings)
+	}
+	l = newLedger(0)
+	l.removed(image{"pending-1", 0}, 5)
+	l.comparePending(9, 10)
+	if l.Wrong != 1 {
+		t.Errorf("a removal that was seen: %d, %q", l.Wrong, l.findings)
 	}
 }
 
@@ -87,7 +128,10 @@ func TestWave(t *testing.T) {
 	if changed != 36 {
 		t.Errorf("%d of 300 items are changed", changed)
 	}
-	w.whole = true
+	w.whole, w.ahead = true, 5000
+	if w.renewedBy() != 3000 {
+		t.Errorf("renewed by %d ms", w.renewedBy())
+	}
 	if w.deadline(0) != 13_000 || w.deadline(1) != 14_000 || w.deadline(100) != 14_000 || w.deadline(101) != 15_000 {
 		t.Errorf("whole seconds: %d, %d, %d, %d", w.deadline(0), w.deadline(1), w.deadline(100), w.deadline(101))
 	}

@@ -36,6 +36,7 @@ type write struct {
 	number   int64
 	deadline int64 // 0: the item has none, or a value that is not one
 	faulty   bool  // the deadline is in the phase with faults
+	update   bool  // it succeeds only if the item exists
 	sent     int64
 	answered int64 // 0: not yet
 }
@@ -48,6 +49,17 @@ type entry struct {
 	writes  []write // the last one is the item's state, unless it is gone
 	gone    bool    // removed by guard, or deleted by the load
 	unknown bool    // a write failed in a way that leaves its effect open; the item is not judged
+	removed int64   // the last write whose removal was seen, or the load's deletion; 0: none
+	token   string  // of the transaction that removed it; "": none did
+	unseen  []span  // of removals in transactions that are judged when the last write is answered
+}
+
+// span is the time of a request.
+type span struct{ sent, answered int64 }
+
+// expires reports whether guard still has to remove the item.
+func (e *entry) expires() bool {
+	return !e.gone && !e.unknown && len(e.writes) > 0 && e.last().deadline != 0
 }
 
 func (e *entry) last() write { return e.writes[len(e.writes)-1] }
@@ -64,14 +76,19 @@ func (e *entry) find(number int64) (write, bool) {
 // ledger knows the writes of every item, and judges the removals. Its methods are safe for
 // concurrent use.
 type ledger struct {
-	allowed int64 // ms: the most that a removal may be before its deadline
+	allowed int64         // ms: the most that a removal may be before its deadline
+	seesAll bool          // the witness sees the answer to each removal
+	death   chan struct{} // closed when a worker has ended without a reason
 	mu      sync.Mutex
 	entries map[string]*entry // by key
 	counts
+	expiring      int     // entries that expire
+	strange       int     // removals of items that are not in the ledger
 	plain, faulty []int64 // latenesses of removals in ms
 	course        *course // of the latenesses; nil: it is not recorded
 	findings      []string
 	failure       error // of the last failed write
+	deathCause    error // of the first worker that died
 }
 
 // counts are the results of a run.
@@ -80,6 +97,8 @@ type counts struct {
 	Writes     int   `json:"writes"`
 	Failed     int   `json:"failed_writes"` // their items are not judged
 	Removals   int   `json:"removals"`
+	Batched    int   `json:"removals_in_transactions"`
+	Deleted    int   `json:"deleted_by_the_load"`
 	Refused    int   `json:"refused"`
 	Verified   int   `json:"verified"`     // items found in the state of their last write
 	EarlyMaxMS int64 `json:"early_max_ms"` // also of removals that --max-skew allows
@@ -90,7 +109,7 @@ type counts struct {
 }
 
 func newLedger(allowed int64) *ledger {
-	return &ledger{allowed: allowed + clockStep, entries: map[string]*entry{}}
+	return &ledger{allowed: allowed + clockStep, entries: map[string]*entry{}, death: make(chan struct{})}
 }
 
 // findingsMost is the number of findings that are kept; all are counted.
@@ -109,6 +128,37 @@ func (l *ledger) died(reason string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.findLocked(&l.Died, "died: %s", reason)
+	if l.Died == 1 {
+		l.deathCause = fmt.Errorf("a worker died: %s", reason)
+		close(l.death)
+	}
+}
+
+// firstDeath returns an error with the reason of the first worker that died.
+func (l *ledger) firstDeath() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.deathCause
+}
+
+// trackLocked returns a function that counts whether the entry expires after a change.
+func (l *ledger) trackLocked(e *entry) (changed func()) {
+	before := e.expires()
+	return func() {
+		switch after := e.expires(); {
+		case after && !before:
+			l.expiring++
+		case before && !after:
+			l.expiring--
+		}
+	}
+}
+
+// remaining returns the number of items that guard still has to remove, now or later.
+func (l *ledger) remaining() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.expiring
 }
 
 // unexpected records a write that guard should not make.
@@ -135,6 +185,7 @@ func (l *ledger) begin(key string, w write) {
 		l.entries[key] = e
 		l.Items++
 	}
+	defer l.trackLocked(e)()
 	e.writes = append(e.writes, w)
 	e.gone = false
 	l.Writes++
@@ -146,6 +197,8 @@ func (l *ledger) written(key string, at int64) {
 	defer l.mu.Unlock()
 	e := l.entries[key]
 	e.writes[len(e.writes)-1].answered = at
+	defer l.trackLocked(e)()
+	l.judgeUnseenLocked(key, e)
 }
 
 // missed records that the last write was refused because there was no item at a time between sent
@@ -154,8 +207,10 @@ func (l *ledger) missed(key string, at int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.entries[key]
+	defer l.trackLocked(e)()
 	e.writes = e.writes[:len(e.writes)-1]
 	e.gone = true
+	l.judgeUnseenLocked(key, e)
 	if w := e.last(); !w.dueBy(at + l.allowed) {
 		l.findLocked(&l.Wrong, "wrong: item %s was missing at %d, with the deadline %d (write %d)", key, at, w.deadline, w.number)
 	}
@@ -173,7 +228,9 @@ func (l *ledger) awaits(key string) bool {
 func (l *ledger) failed(key string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.entries[key].unknown = true
+	e := l.entries[key]
+	defer l.trackLocked(e)()
+	e.unknown = true
 	l.Failed++
 	l.failure = err
 }
@@ -184,6 +241,11 @@ func (l *ledger) deleted(key string, old image, ok bool, at int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.entries[key]
+	defer l.trackLocked(e)()
+	if ok {
+		l.Deleted++
+		e.removed = e.last().number
+	}
 	switch w := e.last(); {
 	case ok && old.write == w.number:
 		l.Verified++
@@ -202,15 +264,18 @@ func (l *ledger) removed(old image, at int64) {
 	l.Removals++
 	e := l.entries[old.key]
 	if e == nil {
+		l.strange++
 		l.findLocked(&l.Wrong, "wrong: the removed item %s is not of this run", old.key)
 		return
 	}
+	defer l.trackLocked(e)()
 	w, known := e.find(old.write)
 	if !known {
 		l.findLocked(&l.Wrong, "wrong: item %s was removed in the state of write %d, which is unknown", old.key, old.write)
 		return
 	}
 	l.judgeLocked(old.key, e, w, at)
+	e.removed = max(e.removed, w.number)
 	if w.number == e.last().number {
 		e.gone = true
 		e.writes = []write{w}
@@ -252,31 +317,67 @@ func (l *ledger) lateLocked(w write, at int64) {
 	}
 }
 
-// removedUnseen judges the removal of an item by a transaction, which shows no old image. The item
-// was in the state of a write that was under way or in effect between sent and at.
-func (l *ledger) removedUnseen(key string, sent, at int64) {
+// removedUnseen judges the removal of an item by a transaction, which shows no old image. token is
+// the transaction's. The removal is judged when the item's last write has been answered, if that is
+// an update: its answer shows whether it came before the removal.
+func (l *ledger) removedUnseen(key, token string, during span) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.Removals++
 	e := l.entries[key]
+	if e != nil && token != "" && e.token == token {
+		return // the worker has sent the transaction again, and the endpoint has repeated its answer
+	}
+	l.Removals++
+	l.Batched++
 	if e == nil {
+		l.strange++
 		l.findLocked(&l.Wrong, "wrong: the removed item %s is not of this run", key)
 		return
 	}
+	defer l.trackLocked(e)()
+	e.token = token
+	e.unseen = append(e.unseen, during)
+	if w := e.last(); !w.update || w.answered != 0 {
+		l.judgeUnseenLocked(key, e)
+	}
+}
+
+// judgeUnseenLocked judges the removals of an item that wait for the answer to its last write.
+func (l *ledger) judgeUnseenLocked(key string, e *entry) {
+	for _, during := range e.unseen {
+		if !e.unknown {
+			l.judgeSpanLocked(key, e, during)
+		}
+	}
+	e.unseen = nil
+}
+
+// judgeSpanLocked judges a removal between two instants. An update succeeds only if the item
+// exists, so a removal after its request came after it. If a put was under way, the item may have
+// had the state before it or after it, and one that was due is enough.
+func (l *ledger) judgeSpanLocked(key string, e *entry, during span) {
 	var possible []write
 	for i, w := range e.writes {
-		replaced := i+1 < len(e.writes) && e.writes[i+1].answered != 0 && e.writes[i+1].answered < sent
-		if !replaced && w.sent <= at {
+		replaced := false
+		if i+1 < len(e.writes) {
+			next := e.writes[i+1]
+			replaced = next.answered != 0 && (next.update || next.answered < during.sent)
+		}
+		if !replaced && w.sent <= during.answered && w.number > e.removed {
 			possible = append(possible, w)
 		}
 	}
-	i := slices.IndexFunc(possible, func(w write) bool { return w.dueBy(at + l.allowed) })
-	if i < 0 {
-		l.findLocked(&l.Wrong, "wrong: item %s was removed between %d and %d, and was not due in any state that it could have had", key, sent, at)
+	if len(possible) == 0 {
+		l.findLocked(&l.Wrong, "wrong: item %s was removed between %d and %d, and was gone already", key, during.sent, during.answered)
 		return
 	}
-	l.lateLocked(possible[i], at)
-	e.gone = len(possible) == 1
+	w := possible[len(possible)-1]
+	if i := slices.IndexFunc(possible, func(w write) bool { return w.dueBy(during.answered + l.allowed) }); i >= 0 {
+		w = possible[i]
+	}
+	l.judgeLocked(key, e, w, during.answered)
+	e.removed = w.number
+	e.gone = e.gone || len(possible) == 1
 }
 
 // waiting returns the keys of the items that are due by an instant and are not known to be gone.
@@ -296,16 +397,24 @@ func (l *ledger) seenGone(keys []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, key := range keys {
-		l.entries[key].gone = true
+		e := l.entries[key]
+		changed := l.trackLocked(e)
+		e.gone = true
+		changed()
 	}
 }
 
 // compare compares the ledger with the contents of the table, read from the instant at on. No write
-// and no removal is under way.
+// and no removal is under way. If the witness sees all removals, it must have seen one of each item
+// that is missing.
 func (l *ledger) compare(items map[string]image, at int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	there := 0
 	for key, i := range items {
+		if l.entries[key] != nil {
+			there++
+		}
 		if l.entries[key] == nil {
 			l.findLocked(&l.Wrong, "wrong: item %s (write %d) is not of this run", key, i.write)
 		}
@@ -324,9 +433,14 @@ func (l *ledger) compare(items map[string]image, at int64) {
 			l.findLocked(&l.Left, "left: item %s is there %d ms after its deadline %d (write %d)", key, at-w.deadline, w.deadline, w.number)
 		case there:
 			l.Verified++
+		case l.seesAll && e.removed != w.number:
+			l.findLocked(&l.Wrong, "wrong: item %s is missing without a seen removal, with the deadline %d (write %d)", key, w.deadline, w.number)
 		case !e.gone && !w.dueBy(at+l.allowed):
 			l.findLocked(&l.Wrong, "wrong: item %s is missing, with the deadline %d (write %d)", key, w.deadline, w.number)
 		}
+	}
+	if l.seesAll && l.Wrong+l.Failed == 0 && l.Removals+l.Deleted+there != l.Items {
+		l.findLocked(&l.Wrong, "wrong: %d removals, %d deletions by the load and %d items in the table do not add up to %d items", l.Removals, l.Deleted, there, l.Items)
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 )
 
@@ -54,10 +55,37 @@ func TestLedger(t *testing.T) {
 		}},
 		"of another run":                  {events: func(l *ledger) { l.removed(image{"j", 1}, due) }, wrong: 1},
 		"of an unknown write":             {events: func(l *ledger) { l.removed(image{"k", 3}, due) }, wrong: 1},
-		"removed by a transaction":        {events: func(l *ledger) { l.removedUnseen("k", due, due+1) }},
-		"removed early by a transaction":  {events: func(l *ledger) { l.removedUnseen("k", due-500, due-499) }, wrong: 1},
-		"renewed and then by transaction": {events: func(l *ledger) { put(l, 2, 9000, due-10); l.removedUnseen("k", due, due+1) }, wrong: 1},
-		"put by guard":                    {events: func(l *ledger) { l.unexpected("PutItem"); l.removed(image{"k", 1}, due) }, wrong: 1},
+		"removed by a transaction":        {events: func(l *ledger) { l.removedUnseen("k", "", span{due, due + 1}) }},
+		"removed early by a transaction":  {events: func(l *ledger) { l.removedUnseen("k", "", span{due - 500, due - 499}) }, early: 1},
+		"renewed and then by transaction": {events: func(l *ledger) { put(l, 2, 9000, due-10); l.removedUnseen("k", "", span{due, due + 1}) }, wrong: 1},
+		"renewed, and during that by transaction": {events: func(l *ledger) {
+			l.begin("k", write{number: 2, deadline: 9000, sent: due, update: true})
+			l.removedUnseen("k", "", span{due, due + 5})
+			l.written("k", due+6)
+		}, wrong: 1},
+		"renewed too late for a transaction": {events: func(l *ledger) {
+			l.begin("k", write{number: 2, deadline: 9000, sent: due, update: true})
+			l.removedUnseen("k", "", span{due, due + 5})
+			l.missed("k", due+6)
+		}},
+		"put again, and during that by transaction": {events: func(l *ledger) {
+			l.begin("k", write{number: 2, deadline: 9000, sent: due})
+			l.removedUnseen("k", "", span{due, due + 5})
+			l.written("k", due+6)
+		}, items: map[string]image{"k": {"k", 2}}},
+		"removed twice": {events: func(l *ledger) {
+			l.removed(image{"k", 1}, due)
+			l.removedUnseen("k", "", span{due + 1, due + 2})
+		}, wrong: 1},
+		"deleted, and then by transaction": {events: func(l *ledger) {
+			l.deleted("k", image{"k", 1}, true, due-10)
+			l.removedUnseen("k", "", span{due + 1, due + 2})
+		}, wrong: 1},
+		"one transaction, answered twice": {events: func(l *ledger) {
+			l.removedUnseen("k", "a", span{due + 1, due + 2})
+			l.removedUnseen("k", "a", span{due + 1, due + 9})
+		}},
+		"put by guard": {events: func(l *ledger) { l.unexpected("PutItem"); l.removed(image{"k", 1}, due) }, wrong: 1},
 	} {
 		l := newLedger(100)
 		put(l, 1, due, 10)
@@ -83,5 +111,45 @@ func TestLateness(t *testing.T) {
 	}
 	if got := summarize(l.faulty); got != (lateness{1, 20, 20, 20}) {
 		t.Errorf("with faults: %+v", got)
+	}
+}
+
+// If the witness sees all removals, a missing item needs one, and the counts add up.
+func TestLedgerOfAllRemovals(t *testing.T) {
+	const due = 1000
+	for name, c := range map[string]struct {
+		events func(l *ledger)
+		wrong  int
+	}{
+		"removed":             {events: func(l *ledger) { l.removed(image{"k", 1}, due) }},
+		"in a transaction":    {events: func(l *ledger) { l.removedUnseen("k", "", span{due, due + 1}) }},
+		"deleted by the load": {events: func(l *ledger) { l.deleted("k", image{"k", 1}, true, due) }},
+		"missing":             {events: func(*ledger) {}, wrong: 1},
+		"missing for the load": {events: func(l *ledger) {
+			l.begin("k", write{number: 2, deadline: 9000, sent: due, update: true})
+			l.missed("k", due+1)
+		}, wrong: 1},
+		"removed twice": {events: func(l *ledger) {
+			l.removed(image{"k", 1}, due)
+			l.removed(image{"k", 1}, due)
+		}, wrong: 1},
+	} {
+		l := newLedger(0)
+		l.seesAll = true
+		l.begin("k", write{number: 1, deadline: due})
+		l.written("k", 1)
+		l.begin("stays", write{number: 3, deadline: 9000})
+		l.written("stays", 1)
+		if l.remaining() != 2 {
+			t.Errorf("%s: %d items remain at first", name, l.remaining())
+		}
+		c.events(l)
+		l.compare(map[string]image{"stays": {"stays", 3}}, 5000)
+		if l.Wrong != c.wrong || l.remaining() > 1 && name != "missing" {
+			t.Errorf("%s: wrong %d, %d remain: %q", name, l.Wrong, l.remaining(), l.findings)
+		}
+		if strings.HasPrefix(name, "missing") && !strings.Contains(l.findings[0], "item k ") { // the sum alone names no item
+			t.Errorf("%s: %q", name, l.findings)
+		}
 	}
 }

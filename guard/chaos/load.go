@@ -209,8 +209,8 @@ func (l *life) value(at int64, bad string) types.AttributeValue {
 }
 
 // begin notes a write in the ledger.
-func (l *life) begin(at int64) (number string) {
-	w := write{number: l.number.Add(1), deadline: at, sent: l.clock.Millis()}
+func (l *life) begin(at int64, update bool) (number string) {
+	w := write{number: l.number.Add(1), deadline: at, update: update, sent: l.clock.Millis()}
 	w.faulty = max(w.deadline, w.sent) >= l.faultsAt
 	l.ledger.begin(l.key, w)
 	return strconv.FormatInt(w.number, 10)
@@ -220,7 +220,7 @@ func (l *life) begin(at int64) (number string) {
 func (l *life) put(at int64, bad string) bool {
 	item := map[string]types.AttributeValue{
 		keyAttribute:   &types.AttributeValueMemberS{Value: l.key},
-		writeAttribute: &types.AttributeValueMemberN{Value: l.begin(at)},
+		writeAttribute: &types.AttributeValueMemberN{Value: l.begin(at, false)},
 	}
 	if v := l.value(at, bad); v != nil {
 		item[deadlineAttribute] = v
@@ -242,7 +242,7 @@ func (l *life) update(at int64) bool {
 		UpdateExpression:         aws.String("SET #n = :n REMOVE #d"),
 		ExpressionAttributeNames: map[string]string{"#k": keyAttribute, "#n": writeAttribute, "#d": deadlineAttribute},
 		ExpressionAttributeValues: map[string]types.AttributeValue{
-			":n": &types.AttributeValueMemberN{Value: l.begin(at)},
+			":n": &types.AttributeValueMemberN{Value: l.begin(at, true)},
 		},
 	}
 	if v := l.value(at, ""); v != nil {

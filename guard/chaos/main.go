@@ -21,7 +21,8 @@
 // settling, without load and faults, until every due item is gone.
 //
 // The proxy is the witness. The old image in the answer to a DeleteItem shows which write of the
-// item was removed, and this machine's monotonic clock whether its deadline had passed. At the end
+// item was removed (in a transaction, the answers to the load's writes do, except for a put at the
+// same time), and this machine's monotonic clock whether its deadline had passed. At the end
 // a scan of the table must agree with the ledger. These findings make the exit code 1:
 //
 //	early  a removal before the deadline, by more than --max-skew if the fault date is on
@@ -38,7 +39,8 @@
 // loses, pauses and adds a worker, and draws the lateness over time; see fleetOptions.
 //
 // An interrupt (Ctrl-C) ends the load and the faults. The run settles and reports as usual; a second
-// interrupt ends the program at once and leaves its tables.
+// interrupt ends the program at once and leaves its tables. A run of a fleet ends without a report at
+// the first interrupt; its tables are in this process.
 package main
 
 import (

@@ -138,9 +138,10 @@ func (p *proxy) watch(x *exchange) (*answer, error) {
 
 // request is the part of a writing request that the witness looks at.
 type request struct {
-	TableName     string
-	RequestItems  map[string]json.RawMessage
-	TransactItems []struct {
+	TableName          string
+	RequestItems       map[string]json.RawMessage
+	ClientRequestToken string
+	TransactItems      []struct {
 		Delete *struct {
 			TableName string
 			Key       json.RawMessage
@@ -207,10 +208,16 @@ func (p *proxy) watchTransaction(x *exchange, in request) (*answer, error) {
 		return a, err
 	}
 	at := p.clock.Millis()
-	for _, key := range keys {
-		if a.status == http.StatusOK {
-			p.ledger.removedUnseen(key, sent, at)
-		} else if bytes.Contains(a.body, []byte("ConditionalCheckFailed")) {
+	if a.status == http.StatusOK {
+		for _, key := range keys {
+			p.ledger.removedUnseen(key, in.ClientRequestToken, span{sent, at})
+		}
+		return a, nil
+	}
+	var cancelled struct{ CancellationReasons []struct{ Code string } }
+	_ = json.Unmarshal(a.body, &cancelled) // another error has none
+	for i, t := range in.TransactItems {
+		if t.Delete != nil && t.Delete.TableName == p.table && i < len(cancelled.CancellationReasons) && cancelled.CancellationReasons[i].Code == "ConditionalCheckFailed" {
 			p.ledger.refused()
 		}
 	}

@@ -142,7 +142,7 @@ func (t *trial) run(ctx context.Context, program []string, stderr io.Writer) err
 	defer cancel()
 	err := t.fleet.awaitReady(begun)
 	if err == nil {
-		t.strain(ctx)
+		t.drive(ctx)
 		t.settle(ctx)
 	}
 	t.fleet.stop()
@@ -154,8 +154,8 @@ func (t *trial) run(ctx context.Context, program []string, stderr io.Writer) err
 	return t.compare(stopping)
 }
 
-// strain runs the load: a quarter of the time without faults, and then with them.
-func (t *trial) strain(ctx context.Context) {
+// drive runs the load: a quarter of the time without faults, and then with them.
+func (t *trial) drive(ctx context.Context) {
 	began := t.clock.Millis()
 	plain, end := t.For/4, began+t.For.Milliseconds()
 	t.load = &load{db: t.e.once, table: t.table, strategy: t.strategy, seed: t.Seed, rate: t.Rate, faultsAt: clock.Never, ledger: t.ledger, clock: t.clock}
