@@ -21,7 +21,7 @@ import (
 // Amazon charges twice for a delete in a transaction, so elsewhere items are removed one by one. So
 // they are with Mark, Archive or Undo, which need that, and with MaxWCU or MaxRate, since a batch
 // would exceed a low rate for a moment. At a mayfly, the stream strategy also writes its own rows in
-// transactions, whatever the removals need.
+// transactions, even if removals must be single.
 const BatchFree = -1
 
 // batchFree is the size of free transactions; the published sweepers use it for their batches. Larger

@@ -175,7 +175,7 @@ func (s *Strategy) write(ctx context.Context, puts, drops []*row) error {
 }
 
 // putAndArm puts rows, and arms them only then: in a fleet, one that took many attempts delays no
-// other, but those of its transaction.
+// other outside its transaction.
 func (s *Strategy) putAndArm(ctx context.Context, puts, drops []*row) error {
 	if err := s.put(ctx, puts, drops); err != nil {
 		return err

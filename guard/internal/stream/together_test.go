@@ -125,7 +125,7 @@ func (s *Strategy) placed(rows []*row) []*row {
 	return rows
 }
 
-// Whatever the reason for which a transaction fails, its rows are written and deleted, and armed.
+// A transaction may fail for many reasons, and its rows are nevertheless written, armed and deleted.
 func TestTogetherWithObstacles(t *testing.T) {
 	reasons := func(codes ...string) error {
 		e := &types.TransactionCanceledException{}
