@@ -233,6 +233,7 @@ func TestSliceWithoutRoom(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
+				time.Sleep(time.Minute) // until the files are deleted that the flushes and compactions have replaced
 				tried := db.Metrics().Compactions
 				db.reserve.giveUp()
 				disk.grow(c.free - int64(db.reserve.free()))
