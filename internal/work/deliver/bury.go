@@ -1,7 +1,6 @@
 package deliver
 
 import (
-	"cmp"
 	"crypto/rand"
 	"maps"
 	"strconv"
@@ -117,7 +116,7 @@ func (d *Courier) letter(t *task, exhausted string) (letter Parcel, cut bool) {
 	}
 	return Parcel{
 		Delivery: target.Delivery{
-			ID: letterID(cmp.Or(t.parcel.Name, of.ID)), Source: of.Source, Type: of.Type, Subject: of.Subject, Time: of.Time, ContentType: of.ContentType, Body: body,
+			ID: letterID(of.ID), Source: of.Source, Type: of.Type, Subject: of.Subject, Time: of.Time, ContentType: of.ContentType, Body: body,
 			Attributes: attributes, TargetARN: t.parcel.DeadLetter,
 		},
 		Group: t.parcel.Group, deadLetter: true,
@@ -142,7 +141,7 @@ func (d *Courier) letterItem(t *task, letter *Parcel) (item map[string]types.Att
 	delete(details, "IS_PAYLOAD_TRUNCATED") // the item has the whole body
 	gone, which := attr.Seconds(now.Add(Retention)), rand.Text()
 	item = map[string]types.AttributeValue{
-		attrID:      attr.S(parcel.name()),
+		attrID:      attr.S(parcel.Delivery.ID),
 		attrWhen:    attr.Seconds(now),
 		attrGone:    gone,
 		attrTarget:  attr.S(parcel.Delivery.TargetARN),
@@ -158,7 +157,7 @@ func (d *Courier) letterItem(t *task, letter *Parcel) (item map[string]types.Att
 	if d.o.Name != "" {
 		item[attrOf] = attr.S(d.o.Name)
 	}
-	parts = partPuts(DeadLettersTable, letterParts(which), parcel.name(), packBody(item, parcel.Delivery.Body))
+	parts = partPuts(DeadLettersTable, letterParts(which), parcel.Delivery.ID, packBody(item, parcel.Delivery.Body))
 	for i := range parts {
 		parts[i].request.PutRequest.Item[attrGone] = gone
 	}

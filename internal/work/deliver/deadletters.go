@@ -24,7 +24,7 @@ import (
 
 // DeadLetter is a parcel that has failed for good.
 type DeadLetter struct {
-	ID string // that of the delivery, unless several triggers deliver the record with that ID
+	ID string // ID of the delivery
 	// instant at which the parcel became a dead letter, to the millisecond
 	When       time.Time
 	Target     string            // ARN

@@ -68,7 +68,7 @@ func parkedFates(ctx context.Context, db *dynamodb.Client, ids []string, into ma
 		}
 		fate := Fate{Attempts: max(p.parcel.Delivery.Attempt-1, 0), Last: p.parcel.Last}
 		fate.Next = instantOf(it[attrDue])
-		into[p.parcel.name()] = fate
+		into[p.parcel.Delivery.ID] = fate
 		return nil
 	})
 }

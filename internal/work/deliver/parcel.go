@@ -1,7 +1,6 @@
 package deliver
 
 import (
-	"cmp"
 	"time"
 
 	"github.com/mayflydb/mayfly/target"
@@ -9,10 +8,7 @@ import (
 
 // Parcel is a delivery that is not yet made or given up, with its policy and state.
 type Parcel struct {
-	Delivery target.Delivery // has the number of the attempt, from 1 on; 0 means 1
-	// name of the parcel in the tables, and ID of its dead letter, up to 128 characters without a
-	// slash. Set it if another parcel may have a delivery with the same ID. Default: that ID
-	Name       string
+	Delivery   target.Delivery // has the number of the attempt, from 1 on; 0 means 1
 	Policy     Policy
 	DeadLetter string // ARN of a target for the dead letter; "": only the table has it
 	// schedule group or trigger, for metrics; a lane keeps the order of one group's parcels
@@ -26,9 +22,6 @@ type Parcel struct {
 
 	deadLetter bool // the parcel delivers a dead letter: its permanent failure is only counted
 }
-
-// name returns the parcel's name in the tables.
-func (j *Parcel) name() string { return cmp.Or(j.Name, j.Delivery.ID) }
 
 // Policy limits the attempts of a parcel.
 type Policy struct {

@@ -51,7 +51,7 @@ func (d *Courier) park(t *task, parcel Parcel, due time.Time, done func()) {
 		return
 	}
 	item := map[string]types.AttributeValue{
-		attrID:     attr.S(parcel.name()),
+		attrID:     attr.S(parcel.Delivery.ID),
 		attrPart:   attr.S(partParcel),
 		attrDue:    attr.Seconds(due),
 		attrParcel: attr.S(text),
@@ -66,7 +66,7 @@ func (d *Courier) park(t *task, parcel Parcel, due time.Time, done func()) {
 		t.stored = bodyParts{len(parts), generationOf(parts)}
 		t.stored.mark(item)
 	}
-	d.writer.addBehind(partPuts(d.parked, t.stored.key, parcel.name(), parts), put(d.parked, item, done))
+	d.writer.addBehind(partPuts(d.parked, t.stored.key, parcel.Delivery.ID, parts), put(d.parked, item, done))
 }
 
 // endedKept is the time for which the end of a parcel with deleted parts is recorded. It exceeds
@@ -77,7 +77,7 @@ const endedKept = 48 * time.Hour
 // last, after the end is recorded: an item without parts and without that record is damaged. It calls
 // the task's done when the deletion is certain.
 func (d *Courier) finish(t *task) {
-	id := t.parcel.name()
+	id := t.parcel.Delivery.ID
 	var first []write
 	if t.secured != nil {
 		first = append(first, remove(d.parked, retryKey(id, partParcel)))

@@ -197,7 +197,7 @@ func (d *Courier) resume(ctx context.Context, f timer.Firing) error {
 		d.lose(p, err.Error(), f.Done)
 		return nil
 	}
-	if d.slow.join(p.parcel.name(), f.Done) {
+	if d.slow.join(p.parcel.Delivery.ID, f.Done) {
 		return nil // its attempt is still running: no other may begin
 	}
 	missing := 0
@@ -232,7 +232,7 @@ var errHandled = errors.New("the parcel was handled before")
 // gather reads the parts of a parked parcel's body. missing is the number of the first missing
 // part, from 1 on, or 0.
 func (d *Courier) gather(ctx context.Context, p *parked) (missing int, err error) {
-	id := p.parcel.name()
+	id := p.parcel.Delivery.ID
 	again, err := d.item(ctx, retryKey(id, partParcel))
 	if err != nil {
 		return 0, err

@@ -108,7 +108,7 @@ func (l *lane) slot(most time.Duration) time.Duration {
 // slowTasks are the secured tasks whose attempts have not ended.
 type slowTasks struct {
 	sync.Mutex
-	byName map[string]*slowTask
+	byID map[string]*slowTask
 }
 
 type slowTask struct {
@@ -119,22 +119,22 @@ type slowTask struct {
 func (s *slowTasks) add(t *task) {
 	s.Lock()
 	defer s.Unlock()
-	if s.byName == nil {
-		s.byName = map[string]*slowTask{}
+	if s.byID == nil {
+		s.byID = map[string]*slowTask{}
 	}
 	made := &slowTask{task: t}
 	// the same parcel was handed over again: both tasks share the calls
-	if before := s.byName[t.parcel.name()]; before != nil {
+	if before := s.byID[t.parcel.Delivery.ID]; before != nil {
 		made.later = before.later
 	}
-	s.byName[t.parcel.name()] = made
+	s.byID[t.parcel.Delivery.ID] = made
 }
 
-// join registers a call for the end of the slow task of a parcel. It returns false if there is none.
-func (s *slowTasks) join(name string, ended func()) bool {
+// join registers a call for the end of the slow task with an ID. It returns false if there is none.
+func (s *slowTasks) join(id string, ended func()) bool {
 	s.Lock()
 	defer s.Unlock()
-	t := s.byName[name]
+	t := s.byID[id]
 	if t == nil {
 		return false
 	}
@@ -146,12 +146,12 @@ func (s *slowTasks) join(name string, ended func()) bool {
 // sources that handed the same delivery over meanwhile learn that it is done.
 func (s *slowTasks) end(t *task) {
 	s.Lock()
-	known := s.byName[t.parcel.name()]
+	known := s.byID[t.parcel.Delivery.ID]
 	if known == nil || known.task != t {
 		s.Unlock()
 		return
 	}
-	delete(s.byName, t.parcel.name())
+	delete(s.byID, t.parcel.Delivery.ID)
 	s.Unlock()
 	for _, ended := range known.later {
 		ended()

@@ -16,7 +16,6 @@ import (
 // items of earlier versions can be read.
 type storedParcel struct {
 	ID          string            `json:"id"`
-	Name        string            `json:"name,omitempty"` // absent: the ID
 	Source      string            `json:"source,omitempty"`
 	Type        string            `json:"type,omitempty"`
 	Subject     string            `json:"subject,omitempty"`
@@ -54,7 +53,7 @@ var errTooLarge = errors.New("the delivery is too large")
 // encodeParcel returns a parcel's JSON without its body.
 func encodeParcel(j *Parcel) (string, error) {
 	s := storedParcel{
-		ID: j.Delivery.ID, Name: j.Name, Source: j.Delivery.Source, Type: j.Delivery.Type, Subject: j.Delivery.Subject, Time: j.Delivery.Time.UTC(),
+		ID: j.Delivery.ID, Source: j.Delivery.Source, Type: j.Delivery.Type, Subject: j.Delivery.Subject, Time: j.Delivery.Time.UTC(),
 		Attempt: j.Delivery.Attempt, Key: j.Delivery.Key, ContentType: j.Delivery.ContentType, Attributes: j.Delivery.Attributes,
 		TargetARN: j.Delivery.TargetARN, MaxAttempts: j.Policy.MaxAttempts, MaxAge: j.Policy.MaxAge.Seconds(), DeadLetter: j.DeadLetter, Group: j.Group,
 		OriginKind: j.Origin.Kind, OriginData: j.Origin.Data, First: j.First.UTC(), LastCode: j.Last.Code, LastMessage: j.Last.Message, Waits: j.Waits,
@@ -95,7 +94,6 @@ func decodeParcel(text string) (Parcel, error) {
 			ID: s.ID, Source: s.Source, Type: s.Type, Subject: s.Subject, Time: s.Time, Attempt: s.Attempt, Key: s.Key, ContentType: s.ContentType,
 			Attributes: s.Attributes, TargetARN: s.TargetARN, Parameters: parameters,
 		},
-		Name:       s.Name,
 		Policy:     Policy{MaxAttempts: s.MaxAttempts, MaxAge: time.Duration(s.MaxAge * float64(time.Second))},
 		DeadLetter: s.DeadLetter, Group: s.Group, Origin: Origin{Kind: s.OriginKind, Data: s.OriginData}, First: s.First,
 		Last: Failure{s.LastCode, s.LastMessage}, Waits: max(s.Waits, 0), deadLetter: s.IsLetter,
@@ -112,8 +110,6 @@ func (j *Parcel) fits() string {
 	switch {
 	case d.ID == "" || len(d.ID) > idMax:
 		return fmt.Sprintf("the id has %d characters, not 1 to %d", len(d.ID), idMax)
-	case len(j.Name) > idMax:
-		return fmt.Sprintf("the name has %d characters; the limit is %d", len(j.Name), idMax)
 	case len(d.Body) > bodyMax:
 		return fmt.Sprintf("the body has %d bytes; the limit is %d", len(d.Body), bodyMax)
 	case len(j.Origin.Data) > originDataMax:
@@ -135,13 +131,10 @@ const (
 )
 
 // shrink cuts the texts and the body of a parcel that does not fit, so that its dead letter can be
-// stored. It drops parameters, attributes and a name that is too long, and replaces an ID that is
-// missing or too long by a hash of the delivery, which is the same at each attempt.
+// stored. It drops parameters and attributes, and replaces an ID that is missing or too long by a
+// hash of the delivery, which is the same at each attempt.
 func (j *Parcel) shrink() {
 	d := &j.Delivery
-	if len(j.Name) > idMax {
-		j.Name = ""
-	}
 	if d.ID == "" || len(d.ID) > idMax {
 		sum := sha256.Sum256(fmt.Append(nil, d.ID, d.Source, d.TargetARN, d.Time.UnixMilli(), d.Body))
 		d.ID = hex.EncodeToString(sum[:16])

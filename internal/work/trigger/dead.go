@@ -1,7 +1,6 @@
 package trigger
 
 import (
-	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -65,14 +64,13 @@ func (l *lane) giveUp(ctx context.Context, p *part, condition string) {
 		close(buried)
 	})
 	d := l.delivery(p.entries, max(p.invoked, 1))
-	name := ""
 	if l.single && len(entries) == 1 {
-		d.ID, name = entries[0].id, l.nameOf(entries[0]) // as in the attempts
+		d.ID = entries[0].id // as in the attempts
 	}
 	if l.onFailure != "" {
-		l.o.Courier.Deliver(ctx, deliver.Parcel{Delivery: l.notice(d, cmp.Or(name, d.ID), p, condition), Group: l.group()}, done)
+		l.o.Courier.Deliver(ctx, deliver.Parcel{Delivery: l.notice(d, p, condition), Group: l.group()}, done)
 	}
-	l.o.Courier.Bury(ctx, deliver.Parcel{Delivery: d, Name: name, Policy: l.policy(), Group: l.group(), Last: p.reason(condition)}, exhaustedBy[condition], done)
+	l.o.Courier.Bury(ctx, deliver.Parcel{Delivery: d, Policy: l.policy(), Group: l.group(), Last: p.reason(condition)}, exhaustedBy[condition], done)
 	select {
 	case <-buried: // the next batch of the lane must not overtake the dead letter
 	case <-ctx.Done():
@@ -93,10 +91,10 @@ func (p *part) reason(condition string) deliver.Failure {
 	return deliver.Failure{Code: condition, Message: "the records are older than the trigger allows"}
 }
 
-// notice returns the delivery of an invocation record. name is the abandoned batch's.
-func (l *lane) notice(batch target.Delivery, name string, p *part, condition string) target.Delivery {
+// notice returns the delivery of an invocation record.
+func (l *lane) notice(batch target.Delivery, p *part, condition string) target.Delivery {
 	now := l.o.Clock.Now().UTC()
-	id := hash(name, condition)
+	id := hash(batch.ID, condition)
 	raw, _ := hex.DecodeString(id)
 	first, last := p.entries[0], p.entries[len(p.entries)-1]
 	r := invocationRecord{Version: "1.0", Timestamp: now.Format("2006-01-02T15:04:05.000Z")}

@@ -48,12 +48,8 @@ func (l *lane) recordDelivery(e entry, attempt int) target.Delivery {
 
 // parcel returns a single record as a parcel, for the courier to retry.
 func (l *lane) parcel(e entry) deliver.Parcel {
-	return deliver.Parcel{Delivery: l.recordDelivery(e, 1), Name: l.nameOf(e), Policy: l.policy(), DeadLetter: l.onFailure, Group: l.group(), First: l.o.Clock.Now()}
+	return deliver.Parcel{Delivery: l.recordDelivery(e, 1), Policy: l.policy(), DeadLetter: l.onFailure, Group: l.group(), First: l.o.Clock.Now()}
 }
-
-// nameOf returns the name of a record's parcel. Its delivery has the record's ID, which
-// other triggers deliver too.
-func (l *lane) nameOf(e entry) string { return hash(l.id, e.id) }
 
 // policy returns the limits of the courier's retries.
 func (p *plan) policy() (policy deliver.Policy) {
