@@ -82,10 +82,10 @@ func TestIdleIsFree(t *testing.T) {
 				h.ServeHTTP(events, httptest.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1:8000/_mayfly/console/"+path, nil))
 			}()
 			before := testkit.Wakeups()
-			time.Sleep(30*time.Minute + time.Millisecond)
+			time.Sleep(5*time.Minute + time.Millisecond)
 			synctest.Wait()
 			if n := testkit.Wakeups() - before; n < 20 {
-				t.Errorf("%s: the page is followed with %d wake-ups in half an hour, so they are not counted", path, n)
+				t.Errorf("%s: the page is followed with %d wake-ups in five minutes, so they are not counted", path, n)
 			}
 			leave()
 			<-left
