@@ -63,7 +63,7 @@ func (w *wave) renewedBy() int64 {
 	return w.ahead / 2
 }
 
-// last returns an instant by which all items are due that ever will be.
+// last returns an instant after the last deadline of all items, with their renewals.
 func (w *wave) last() int64 { return w.deadline(w.count-1) + w.renewedBy() + 1000 }
 
 // run writes and changes the items, until all is done or ctx is.

@@ -30,8 +30,8 @@ func (e *episode) setTTL(attribute string, on bool) error {
 // changeTTL switches TTL off or on between two rounds, sometimes, and mostly with a crash before the
 // items have been revised.
 //
-// When it is off, what has expired stays gone and the rest lives. When it is on again, the values of
-// the attribute are deadlines, of which some have passed.
+// When TTL is off, expired items stay gone, and the others live. When it is on again, the attribute's
+// values are deadlines, and some of them have passed.
 func (e *episode) changeTTL(r *rand.Rand) error {
 	m, attribute := e.model, ""
 	if m.ttl == "" {

@@ -180,10 +180,10 @@ func outcomeOf(ctx context.Context, ended error, out []byte, said string) (r Res
 	return r, nil
 }
 
-// textMost is how much of what a process has said is told.
+// textMost is the number of bytes of a process's output that an error contains.
 const textMost = 1500
 
-// tail returns the end of what a process has said.
+// tail returns the end of a process's output.
 func tail(text string) string {
 	text = strings.TrimSpace(text)
 	return text[max(0, len(text)-textMost):]
